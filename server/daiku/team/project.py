@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from daiku.dataclass import dataclass, field
-from daiku.tools.rules.code.project import MANIFEST_LIMIT, Folder, Package, package_facts
-from daiku.tools.rules.code.projectkinds import READ, packages_of
+from daiku.tools.rules.code.project import MANIFEST_LIMIT, Package, ProjectFolder, format_packages
+from daiku.tools.rules.code.projectkinds import READ_FILES, detect_packages
 
 DEPTH = 3
 """Maximum depth of folders below a root: packages/name, apps/web/api."""
@@ -66,7 +66,7 @@ def read_project_facts(roots: tuple[Path, ...]) -> str:
         return facts
     scan = _Scan()
     named_roots = ((root, "" if index == 0 else str(root)) for index, root in enumerate(roots))
-    facts = package_facts(
+    facts = format_packages(
         tuple(chain.from_iterable(_find_packages(root, name, scan) for root, name in named_roots))
     )
     _cache.pop(roots, None)
@@ -89,9 +89,9 @@ def _read_stamp(path: Path) -> Stamp | None:
 def _find_packages(root: Path, name: str, scan: _Scan) -> Iterator[Package]:
     """Yield the packages of a root, nearest folders first."""
     folders_left, scan.left = MOST_FOLDERS, MOST_TEXT
-    level: list[tuple[Path, str, tuple[Folder, ...]]] = [(root, name, ())]
+    level: list[tuple[Path, str, tuple[ProjectFolder, ...]]] = [(root, name, ())]
     for _ in range(DEPTH + 1):
-        below: list[tuple[Path, str, tuple[Folder, ...]]] = []
+        below: list[tuple[Path, str, tuple[ProjectFolder, ...]]] = []
         for place, path, above in level:
             if folders_left == 0:
                 return
@@ -99,7 +99,7 @@ def _find_packages(root: Path, name: str, scan: _Scan) -> Iterator[Package]:
             folder = _read_folder(place, path, scan)
             if folder is None:
                 continue
-            yield from packages_of(folder, above)
+            yield from detect_packages(folder, above)
             ancestors = (folder, *above)
             below += [
                 (place / child, f"{path}/{child}" if path else child, ancestors)
@@ -114,7 +114,7 @@ def _is_plain_name(name: str) -> bool:
     return all(char.isalnum() or char in "._-+@" for char in name) and len(name) <= 60 and name[0] != "-"
 
 
-def _read_folder(place: Path, path: str, scan: _Scan) -> Folder | None:
+def _read_folder(place: Path, path: str, scan: _Scan) -> ProjectFolder | None:
     files: set[str] = set()
     folders: set[str] = set()
     try:
@@ -128,8 +128,8 @@ def _read_folder(place: Path, path: str, scan: _Scan) -> Folder | None:
                     files.add(entry.name)
     except OSError:
         return None
-    texts = {name: _read_text(place / name, scan) for name in sorted(files & READ)}
-    return Folder(path, frozenset(files), frozenset(folders), texts, _find_interpreter(place, scan))
+    texts = {name: _read_text(place / name, scan) for name in sorted(files & READ_FILES)}
+    return ProjectFolder(path, frozenset(files), frozenset(folders), texts, _find_interpreter(place, scan))
 
 
 def _read_text(path: Path, scan: _Scan) -> str:

@@ -17,8 +17,8 @@ from daiku.team import project as look
 from daiku.team.project import read_project_facts
 from daiku.team.system_prompt import render_system_prompt
 from daiku.team.table import find_agent
-from daiku.tools.rules.code.project import FACTS_LIMIT, Folder, Package, package_facts
-from daiku.tools.rules.code.projectkinds import READ, packages_of
+from daiku.tools.rules.code.project import FACTS_LIMIT, Package, ProjectFolder, format_packages
+from daiku.tools.rules.code.projectkinds import READ_FILES, detect_packages
 
 
 def project(folder: Path, **files: str) -> str:
@@ -288,12 +288,14 @@ def test_nothing_known_is_nothing_told(tmp_path: Path) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(sorted(READ | {"uv.lock", "yarn.lock", "pom.xml", "a.sln"})), st.text()),
+    st.dictionaries(
+        st.sampled_from(sorted(READ_FILES | {"uv.lock", "yarn.lock", "pom.xml", "a.sln"})), st.text()
+    ),
     st.sampled_from(["", "a/b"]),
 )
 def test_any_text_in_any_manifest_gives_some_facts(files: dict[str, str], path: str) -> None:
-    folder = Folder(path, frozenset(files), frozenset({"tests"}), files)
-    assert len(package_facts(packages_of(folder))) <= FACTS_LIMIT
+    folder = ProjectFolder(path, frozenset(files), frozenset({"tests"}), files)
+    assert len(format_packages(detect_packages(folder))) <= FACTS_LIMIT
 
 
 # -- the prompt ----------------------------------------------------------------------------
@@ -311,9 +313,9 @@ def test_who_works_in_the_project_is_told_of_it(tmp_path: Path, agent: str) -> N
 def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
 
-    def spied(folder: Folder, above: Sequence[Folder]) -> tuple[Package, ...]:
+    def spied(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> tuple[Package, ...]:
         next(looks)
-        return packages_of(folder, above)
+        return detect_packages(folder, above)
 
     def told() -> str:
         for path in (tmp_path, *tmp_path.rglob("*")):
@@ -321,7 +323,7 @@ def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch:
                 os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 60))
         return read_project_facts((tmp_path,))
 
-    monkeypatch.setattr(look, "packages_of", spied)
+    monkeypatch.setattr(look, "detect_packages", spied)
     (tmp_path / "package.json").write_text('{"scripts": {"test": "a"}}')
     (tmp_path / "docs").mkdir()
     first = told()

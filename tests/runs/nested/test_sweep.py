@@ -28,7 +28,7 @@ def test_a_copy_of_which_a_part_stays_is_noted_until_it_is_gone(tmp_path: Path, 
         return place.name != stays and git_worktrees.discard_worktree(place, top, settle=settle)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(worktrees, "discard", discard)
+        patched.setattr(worktrees, "discard_worktree", discard)
         sweep(folder)
     assert sorted(p.name for p in folder.iterdir()) == sorted([stays, "wt_1.of", "wt_1.lock"])
     sweep(folder)

@@ -30,7 +30,7 @@ from daiku.tools.files.reading import build_reading_tools, describe_missing, sug
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import resolve_writable
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
-from daiku.tools.rules.notebooks.celltext import with_cell_texts
+from daiku.tools.rules.notebooks.celltext import to_cell_change
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.paths import refuse
 
@@ -279,7 +279,7 @@ def build_changing_tool(
         if isinstance(patch, Refusal):
             return _format_refusal(patch)
         diff = await asyncio.to_thread(
-            lambda: render_patch(Patch(files=tuple(map(with_cell_texts, patch.files))))
+            lambda: render_patch(Patch(files=tuple(map(to_cell_change, patch.files))))
         )
         return Preview(text=diff, remember=text("guard.remember_edits"), patch=patch)
 

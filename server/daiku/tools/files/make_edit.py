@@ -19,7 +19,7 @@ from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
 from daiku.tools.files.notebooks import to_editable
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.rules.notebooks.celltext import as_text, is_notebook, with_cell_texts
+from daiku.tools.rules.notebooks.celltext import is_notebook, to_cell_change, to_cell_text
 from daiku.tools.tool import ToolContext
 
 SETTLE_SECONDS = 8.0
@@ -51,11 +51,11 @@ async def read_saved(patch: Patch, context: ToolContext) -> SavedEdit:
             saved.append(change)
             continue
         saved.append(change.model_copy(update={"new": text}))
-        if is_notebook(change.path) and as_text(text) == as_text(change.new or ""):
+        if is_notebook(change.path) and to_cell_text(text) == to_cell_text(change.new or ""):
             continue  # the editor formats JSON differently
         further.append(FileChange(path=change.to or change.path, kind="edit", old=change.new, new=text))
     return SavedEdit(
-        Patch(files=tuple(saved)), Patch(files=tuple(with_cell_texts(change) for change in further))
+        Patch(files=tuple(saved)), Patch(files=tuple(to_cell_change(change) for change in further))
     )
 
 
@@ -148,7 +148,7 @@ async def _apply_patch(label: str, patch: Patch, context: ToolContext) -> _Appli
     saved = await read_saved(patch, context)
     if saved.patch != patch:
         await context.checkpoints.settle(checkpoint, saved.patch)
-    applied_patch = Patch(files=tuple(with_cell_texts(change) for change in saved.patch.files))
+    applied_patch = Patch(files=tuple(to_cell_change(change) for change in saved.patch.files))
     diff = await asyncio.to_thread(render_patch, applied_patch)
     stats = tuple(stat(change) for change in applied_patch.files)
     context.emit(

@@ -19,8 +19,8 @@ from daiku.tools.rules.code.commonnames import COMMON_NAMES
 from daiku.tools.rules.code.manifests import Manifests, is_manifest
 from daiku.tools.rules.code.mapview import render_map
 from daiku.tools.rules.code.modules import Modules
-from daiku.tools.rules.code.repomap import SourceFile, Tag, rank
-from daiku.tools.rules.code.sidefiles import side_of
+from daiku.tools.rules.code.repomap import SourceFile, Tag, rank_files
+from daiku.tools.rules.code.sidefiles import classify_path
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.walk import files
 
@@ -85,7 +85,7 @@ def _find_definitions(name: str, workspace: Workspace) -> list[tuple[int, str, T
                     else 3
                 )
                 matches.append((distance, workspace.relative(path), tag))
-    matches.sort(key=lambda item: (item[0], side_of(item[1]) == "test", item[1], item[2].line))
+    matches.sort(key=lambda item: (item[0], classify_path(item[1]) == "test", item[1], item[2].line))
     return matches
 
 
@@ -115,11 +115,11 @@ def _build_map(workspace: Workspace, known_paths: Collection[str], budget: int, 
     code = {
         name: path
         for name, path in places.items()
-        if side_of(name) not in _SIDE_KINDS or _is_named(name, request)
+        if classify_path(name) not in _SIDE_KINDS or _is_named(name, request)
     }
     sources = _read_sources(code) or _read_sources(places)
     modules = Modules(frozenset(places), Manifests(manifests))
-    ranks = rank(sources, modules, known_paths, _find_named_files(request, sources))
+    ranks = rank_files(sources, modules, known_paths, _find_named_files(request, sources))
     return render_map(sources, ranks, known_paths, budget, estimate, len(places))
 
 

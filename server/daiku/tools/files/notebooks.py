@@ -6,13 +6,19 @@ from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.text import text
-from daiku.tools.rules.notebooks.celltext import EMPTY, as_text, is_notebook, merge_text, parse_notebook
+from daiku.tools.rules.notebooks.celltext import (
+    EMPTY,
+    is_notebook,
+    merge_cell_text,
+    parse_notebook,
+    to_cell_text,
+)
 from daiku.tools.tool import ToolContext
 
 
 def to_editable(path: str, text: str) -> str:
     """Return the text in which a model edits a file: of a notebook, the text of its cells."""
-    cells = as_text(text) if is_notebook(path) else None
+    cells = to_cell_text(text) if is_notebook(path) else None
     return text if cells is None else cells
 
 
@@ -35,18 +41,18 @@ async def _to_json_change(change: FileChange, context: ToolContext) -> FileChang
     if change.old is None:
         if new is None or not new.strip() or parse_notebook(new) is not None:
             return change
-        merged = merge_text(EMPTY, new)
+        merged = merge_cell_text(EMPTY, new)
         return merged if isinstance(merged, Refusal) else change.model_copy(update={"new": merged})
     raw = (await context.workspace.read(change.path)).text
     if change.old == raw:  # moved or deleted as a file, or no notebook inside
         return change
-    if change.old != as_text(raw):
+    if change.old != to_cell_text(raw):
         failure = Failure(
             kind="stale", message=text("files.notebook_changed", path=change.path), retryable=True
         )
         raise StaleVersionError(failure)
     if new is not None and parse_notebook(new) is None:
-        merged_json = merge_text(raw, new)
+        merged_json = merge_cell_text(raw, new)
         if isinstance(merged_json, Refusal):
             return merged_json
         new = merged_json

@@ -18,7 +18,7 @@ from daiku.fronts.lsp.wire.protocol import Protocol
 from daiku.fronts.lsp.wire.refused import Refused
 from daiku.run.rules.outside import Diagnostic, Location, Workspace
 from daiku.texts.text import text
-from daiku.tools.rules.notebooks.celltext import first_lines, is_notebook, parse_notebook, text_of
+from daiku.tools.rules.notebooks.celltext import find_first_lines, format_cells, is_notebook, parse_notebook
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -63,8 +63,8 @@ class ClientEditor:
         if notebook is None:
             return ModelText(text, find_line_starts(text))
         cells = tuple(placed.cell for placed in notebook.cells)
-        text = text_of(cells)
-        return ModelText(text, find_line_starts(text), first_lines(cells))
+        text = format_cells(cells)
+        return ModelText(text, find_line_starts(text), find_first_lines(cells))
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]:
         return await self._places("daiku/editor/definition", path, position)

@@ -18,7 +18,7 @@ from daiku.fronts.lsp.initialize import to_path
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.tools.files.tags import read_tags
-from daiku.tools.rules.code.enclosing import enclosing_definition
+from daiku.tools.rules.code.enclosing import find_enclosing_definition
 
 AROUND = 20
 """Lines before and after a place that no definition holds."""
@@ -105,7 +105,7 @@ async def _code(c: ClientConnection, uri: str, text: str, where: Range) -> list[
 def _definition(suffix: str, text: str, lines: list[str], first: int, last: int) -> tuple[int, int] | None:
     if len(text) > LARGEST:
         return None
-    return enclosing_definition(lines, first, last, read_tags(text.encode("utf-8", "replace"), suffix))
+    return find_enclosing_definition(lines, first, last, read_tags(text.encode("utf-8", "replace"), suffix))
 
 
 async def _known(c: ClientConnection, uri: str, where: Range | None) -> list[str]:

@@ -1,8 +1,8 @@
-"""Names that tell nothing of where they come from: members of built-in types, and words that every program has."""
+"""Names that do not identify where they are defined: members of built-in types, and words of every program."""
 
 from __future__ import annotations
 
-_EVERYWHERE = """
+_ALL_LANGUAGES = """
 get set add put has all any map run main init start stop open close read write load save send call apply next prev
 name type kind value values key keys item items data info text size length count index list array object string
 number bool error message result results args options opts config params props state path file files line lines id
@@ -47,5 +47,5 @@ Some None Ok Err Vec Box Arc Rc String Option Result Self println format vec ass
 with_capacity extend contains contains_key get_mut entry or_insert take replace cloned copied try_into try_from
 """
 
-COMMON_NAMES = frozenset(f"{_EVERYWHERE} {_PYTHON} {_GO} {_JAVA} {_RUST}".split())
-"""Of five languages; the same list for all, since most are members of built-in types in more than one of them."""
+COMMON_NAMES = frozenset(f"{_ALL_LANGUAGES} {_PYTHON} {_GO} {_JAVA} {_RUST}".split())
+"""Names of five languages in one set, because most are members of built-in types in several of them."""

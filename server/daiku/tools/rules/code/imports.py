@@ -1,4 +1,4 @@
-"""Which modules a source text says that it uses: its import, require, use, mod and include statements, read by line."""
+"""Parse import, require, use, mod, and include statements line by line."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import NamedTuple
 
 
 class Import(NamedTuple):
-    """One module that is used: as it is written there, and the names that are taken from it (none: all of it).
-    `passes_on`: who uses this file reaches those names through it."""
+    """An imported module as written, and the names imported from it (empty: all of it).
+
+    `reexports`: the file re-exports those names.
+    """
 
     module: str
     names: tuple[str, ...] = ()
-    passes_on: bool = False
+    reexports: bool = False
 
 
 class Statements(NamedTuple):
-    """What a file says of modules: the package that it is in (Java), and those that it uses."""
+    """The imports of a file, and its package (Java)."""
 
     imports: tuple[Import, ...] = ()
     package: str = ""
 
 
-class _Lines:
-    """A pattern for whole texts, compiled when it is first used."""
+class _LazyPattern:
+    """A pattern for complete texts, compiled on first use."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -35,95 +37,96 @@ class _Lines:
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
-_PYTHON_FROM = _Lines(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n#;\\]|\\\n)+)")
-_PYTHON_IMPORT = _Lines(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w. \t]+)*)")
-_SCRIPT_FROM = _Lines(
+_PYTHON_FROM = _LazyPattern(r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n#;\\]|\\\n)+)")
+_PYTHON_IMPORT = _LazyPattern(r"^[ \t]*import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w. \t]+)*)")
+_SCRIPT_FROM = _LazyPattern(
     r"(?:(import)\s+(?:type\s+)?((?:[\w$]+\s*,?\s*)?(?:\{[^{}]*\}|\*\s*as\s+[\w$]+)?)"
     r"|export\s+(?:type\s+)?(\{[^{}]*\}|\*(?:\s*as\s+[\w$]+)?))\s*from\s*['\"]([^'\"\n]+)['\"]"
 )
-# Neither begins with an anchor: a search for two first letters is several times faster.
-_SCRIPT_BARE = _Lines(r"(?:import|require)[ \t]*\(?\s*['\"]([^'\"\n]+)['\"]")
-_GO = _Lines(r"^import\s+(?:\(([^)]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")")
-_GO_PATH = _Lines(r"\"([^\"\n]+)\"")
-_JAVA_PACKAGE = _Lines(r"^[ \t]*package\s+([\w.]+)")
-_JAVA = _Lines(r"^[ \t]*import\s+(static\s+)?(\w+(?:\.\w+)*)(\.\*)?")
-_RUST_USE = _Lines(r"^[ \t]*(pub(?:\([^)]*\))?[ \t]+)?use[ \t]+([^;]+);")
-_RUST_MOD = _Lines(r"^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;")
-_INCLUDE = _Lines(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"")
+# Without an anchor, because a search for two first letters is several times faster.
+_SCRIPT_BARE = _LazyPattern(r"(?:import|require)[ \t]*\(?\s*['\"]([^'\"\n]+)['\"]")
+_GO = _LazyPattern(r"^import\s+(?:\(([^)]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")")
+_GO_PATH = _LazyPattern(r"\"([^\"\n]+)\"")
+_JAVA_PACKAGE = _LazyPattern(r"^[ \t]*package\s+([\w.]+)")
+_JAVA = _LazyPattern(r"^[ \t]*import\s+(static\s+)?(\w+(?:\.\w+)*)(\.\*)?")
+_RUST_USE = _LazyPattern(r"^[ \t]*(pub(?:\([^)]*\))?[ \t]+)?use[ \t]+([^;]+);")
+_RUST_MOD = _LazyPattern(r"^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;")
+_INCLUDE = _LazyPattern(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"")
 
 
-def _words(listed: str) -> tuple[str, ...]:
-    """The names in a list such as `{ a, b as c }`, without those that they are given here."""
-    parts = listed.strip("(){} \t\n").split(",")
-    found = (_WORD.search(part.strip().removeprefix("type ")) for part in parts)
-    return tuple(word[0] for word in found if word is not None)
+def _parse_names(name_list: str) -> tuple[str, ...]:
+    """Return the original names in a list such as `{ a, b as c }`."""
+    parts = name_list.strip("(){} \t\n").split(",")
+    matches = (_WORD.search(part.strip().removeprefix("type ")) for part in parts)
+    return tuple(word[0] for word in matches if word is not None)
 
 
-def _python(text: str) -> Iterator[Import]:
-    for found in _PYTHON_FROM.finditer(text):
-        # A name that is imported can be imported from here: packages do so on purpose.
-        yield Import(found[1], _words(re.sub(r"#[^\n]*", "", found[2])), passes_on=True)
-    for found in _PYTHON_IMPORT.finditer(text):
-        for part in found[1].split(","):
+def _parse_python(text: str) -> Iterator[Import]:
+    for match in _PYTHON_FROM.finditer(text):
+        # An imported name can be imported from this file in turn, as packages do on purpose.
+        yield Import(match[1], _parse_names(re.sub(r"#[^\n]*", "", match[2])), reexports=True)
+    for match in _PYTHON_IMPORT.finditer(text):
+        for part in match[1].split(","):
             yield Import(part.split()[0] if part.split() else "")
 
 
-def _script(text: str) -> Iterator[Import]:
-    for found in _SCRIPT_FROM.finditer(text):
-        clause = found[2] or found[3] or ""
-        names = () if "*" in clause else _words(clause.replace("{", ",").replace("}", ","))
-        yield Import(found[4], names, passes_on=not found[1])
-    for found in _SCRIPT_BARE.finditer(text):
-        yield Import(found[1])
+def _parse_script(text: str) -> Iterator[Import]:
+    for match in _SCRIPT_FROM.finditer(text):
+        clause = match[2] or match[3] or ""
+        names = () if "*" in clause else _parse_names(clause.replace("{", ",").replace("}", ","))
+        yield Import(match[4], names, reexports=not match[1])
+    for match in _SCRIPT_BARE.finditer(text):
+        yield Import(match[1])
 
 
-def _go(text: str) -> Iterator[Import]:
-    for found in _GO.finditer(text):
-        if found[2]:
-            yield Import(found[2])
+def _parse_go(text: str) -> Iterator[Import]:
+    for match in _GO.finditer(text):
+        if match[2]:
+            yield Import(match[2])
         else:
-            yield from (Import(path[1]) for path in _GO_PATH.finditer(found[1] or ""))
+            yield from (Import(path[1]) for path in _GO_PATH.finditer(match[1] or ""))
 
 
-def _java(text: str) -> Iterator[Import]:
-    for found in _JAVA.finditer(text):
-        owner, _, name = found[2].rpartition(".")
-        if found[3]:
-            yield Import(f"{found[2]}.*")
-        elif found[1]:
+def _parse_java(text: str) -> Iterator[Import]:
+    for match in _JAVA.finditer(text):
+        owner, _, name = match[2].rpartition(".")
+        if match[3]:
+            yield Import(f"{match[2]}.*")
+        elif match[1]:
             yield Import(owner, (name,))
         else:
-            yield Import(found[2], (name,))
+            yield Import(match[2], (name,))
 
 
-def _rust(text: str) -> Iterator[Import]:
-    yield from (Import(f"mod {found[1]}") for found in _RUST_MOD.finditer(text))
-    for found in _RUST_USE.finditer(text):
-        for path in _branches("".join(found[2].split(" as ")[0:1]) if "{" not in found[2] else found[2]):
+def _parse_rust(text: str) -> Iterator[Import]:
+    yield from (Import(f"mod {match[1]}") for match in _RUST_MOD.finditer(text))
+    for match in _RUST_USE.finditer(text):
+        for path in _expand_tree("".join(match[2].split(" as ")[0:1]) if "{" not in match[2] else match[2]):
             owner, _, name = path.rpartition("::")
             names = () if name in ("*", "self") or not owner else (name,)
-            yield Import(owner or name, names, passes_on=bool(found[1]))
+            yield Import(owner or name, names, reexports=bool(match[1]))
 
 
-_MOST_BRANCHES = 200
+_MAX_PATHS = 200
+"""Paths of one use statement."""
 
 
-def _branches(tree: str) -> Iterator[str]:
-    """The single paths of a tree such as `a::{b, c::{d, e}}`, the first of very many."""
-    most = _MOST_BRANCHES
+def _expand_tree(tree: str) -> Iterator[str]:
+    """Yield the single paths of a tree such as `a::{b, c::{d, e}}`, at most _MAX_PATHS."""
+    remaining = _MAX_PATHS
     pending = ["".join(re.sub(r"\s+as\s+\w+", "", tree).split())]
-    while pending and most:
+    while pending and remaining:
         path = pending.pop()
         opening = path.find("{")
         if opening < 0:
-            most -= 1
+            remaining -= 1
             yield path
             continue
-        closing = _closing(path, opening)
-        pending += (path[:opening] + part for part in _parts(path[opening + 1 : closing]) if part)
+        closing = _find_closing(path, opening)
+        pending += (path[:opening] + part for part in _split_parts(path[opening + 1 : closing]) if part)
 
 
-def _closing(path: str, opening: int) -> int:
+def _find_closing(path: str, opening: int) -> int:
     depth = 0
     for index in range(opening, len(path)):
         depth += (path[index] == "{") - (path[index] == "}")
@@ -132,10 +135,10 @@ def _closing(path: str, opening: int) -> int:
     return len(path)
 
 
-def _parts(listed: str) -> list[str]:
-    """The parts between the commas that stand in no brackets."""
+def _split_parts(path_list: str) -> list[str]:
+    """Split at the commas outside braces."""
     parts, depth = [""], 0
-    for char in listed:
+    for char in path_list:
         depth += (char == "{") - (char == "}")
         if char == "," and depth == 0:
             parts.append("")
@@ -144,31 +147,31 @@ def _parts(listed: str) -> list[str]:
     return parts
 
 
-def _included(text: str) -> Iterator[Import]:
-    yield from (Import(found[1], passes_on=True) for found in _INCLUDE.finditer(text))
+def _parse_includes(text: str) -> Iterator[Import]:
+    yield from (Import(match[1], reexports=True) for match in _INCLUDE.finditer(text))
 
 
-_SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte")
-_READERS: Mapping[str, Callable[[str], Iterator[Import]]] = {
-    ".py": _python,
-    ".pyi": _python,
-    **dict.fromkeys(_SCRIPTS, _script),
-    ".go": _go,
-    ".java": _java,
-    ".rs": _rust,
-    **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh"), _included),
+_SCRIPT_SUFFIXES = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte")
+_PARSERS: Mapping[str, Callable[[str], Iterator[Import]]] = {
+    ".py": _parse_python,
+    ".pyi": _parse_python,
+    **dict.fromkeys(_SCRIPT_SUFFIXES, _parse_script),
+    ".go": _parse_go,
+    ".java": _parse_java,
+    ".rs": _parse_rust,
+    **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh"), _parse_includes),
 }
 
 
-def tells_imports(suffix: str) -> bool:
-    """Whether the imports of files with this suffix (lower case, with its dot) are understood."""
-    return suffix in _READERS
+def has_import_parser(suffix: str) -> bool:
+    """Return True if imports of files with this suffix (lower case, with its dot) are parsed."""
+    return suffix in _PARSERS
 
 
 def read_imports(text: str, suffix: str) -> Statements:
-    """What `text`, of a file with this suffix, uses; nothing for a language that is not understood."""
-    reader = _READERS.get(suffix)
-    if reader is None:
+    """Parse the imports of `text`, of a file with this suffix; empty for an unsupported language."""
+    parser = _PARSERS.get(suffix)
+    if parser is None:
         return Statements()
     package = next(_JAVA_PACKAGE.finditer(text), None) if suffix == ".java" else None
-    return Statements(tuple(dict.fromkeys(reader(text))), package[1] if package else "")
+    return Statements(tuple(dict.fromkeys(parser(text))), package[1] if package else "")

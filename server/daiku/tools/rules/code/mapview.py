@@ -1,4 +1,4 @@
-"""The map of a repository as text within a budget: folders first in a large tree, then files with what they define."""
+"""Format the map of a repository within a token budget: folders first in a large tree, then files."""
 
 from __future__ import annotations
 
@@ -8,94 +8,105 @@ from typing import NamedTuple
 
 from daiku.tools.rules.code.commonnames import COMMON_NAMES
 from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag
-from daiku.tools.rules.code.sidefiles import side_of
+from daiku.tools.rules.code.sidefiles import classify_path
 
 Count = Callable[[str], int]
-"""How many tokens a text has."""
+"""Counts the tokens of a text."""
 
 LARGE = 1000
-"""Files from which on the map begins with a table of folders."""
-_ROWS = 10
-_TOLD = 3
-_SHARE_OF_TABLE = 0.1
-_SHARE_OF_FILES = 0.75
-"""The part of the budget that goes to naming files; what is left goes to signatures."""
-_FIRST = 20
-"""So many files are named with two definitions, those after them with one."""
-_LONG = 110
+"""Number of files from which the map begins with a table of folders."""
+_MAX_ROWS = 10
+"""Rows of the table of folders."""
+_MAX_NAMES = 3
+"""Names per row of the table of folders."""
+_TABLE_SHARE = 0.1
+"""Share of the budget for the table of folders."""
+_FILES_SHARE = 0.75
+"""Share of the budget for file names. The rest is for signatures."""
+_DETAILED_FILES = 20
+"""Files that are listed with two definitions. Later ones have one."""
+_MAX_SIGNATURE = 110
 """Characters of a signature that are shown."""
-_MOST_SIGNATURES = 8
+_MAX_SIGNATURES = 8
+"""Signatures per file."""
 _VALUES = frozenset({"constant", "variable", "field"})
+"""Kinds of definitions that are values."""
 
 
-class _Entry(NamedTuple):
+class _MapEntry(NamedTuple):
     """A file of the map with its definitions, the most important first."""
 
     path: str
     names: tuple[Tag, ...]
     inline: int = 2
-    """How many of them stand beside its name where there is no room for signatures."""
+    """Number of definitions after the file's name if there is no room for signatures."""
 
 
 def render_map(
     files: Mapping[str, SourceFile],
     ranks: Ranks,
-    known: Collection[str],
+    known_paths: Collection[str],
     budget: int,
     count: Count,
     total: int,
 ) -> str:
-    """The map in at most `budget` tokens by `count`: the most important files by folder, with the names and
-    signatures of what they define. Files of `known` are left out; so are tests and other files beside the code
-    that nothing asks for, unless there are no others. `total`: all files of the tree, whatever they are."""
-    order = sorted((p for p in files if p not in known), key=lambda path: (-ranks.files[path], path))
-    code = [path for path in order if not _is_beside(path) or ranks.files[path] >= 1]
-    entries = [_Entry(path, _best(path, files[path], ranks.names[path])) for path in (code or order)]
-    head = _table(entries, total, int(budget * _SHARE_OF_TABLE), count) if total > LARGE else ""
+    """Format the map in at most `budget` tokens: the most important files by folder, with their definitions.
+
+    Files of `known_paths` are left out. So are tests and other side files that nothing uses, unless there are no
+    others. `total`: all files of the tree, of any kind.
+    """
+    order = sorted((p for p in files if p not in known_paths), key=lambda path: (-ranks.files[path], path))
+    code = [path for path in order if not _is_side_file(path) or ranks.files[path] >= 1]
+    entries = [
+        _MapEntry(path, _sort_definitions(path, files[path], ranks.names[path])) for path in (code or order)
+    ]
+    head = _format_table(entries, total, int(budget * _TABLE_SHARE), count) if total > LARGE else ""
     room = budget - count(f"{head}\n") if head else budget
-    shown = _named(entries, int(room * _SHARE_OF_FILES), count)
-    text = _with_signatures(shown, room, count)
+    selected = _select_files(entries, int(room * _FILES_SHARE), count)
+    text = _add_signatures(selected, room, count)
     return f"{head}\n{text}" if head and text else head or text
 
 
-def _with_signatures(shown: list[_Entry], room: int, count: Count) -> str:
-    """The files with as many signatures as there is room for, by the importance of file and definition."""
-    signed: dict[str, list[Tag]] = {}
-    left = room - count(_drawn(shown, signed))
-    for entry, tag in _signatures(shown):
-        cost = count(_signature(tag)) + 1
-        if entry.path not in signed:  # the names on the file's own line make room
-            cost -= count(_line(entry)) - count(f"  {entry.path.rpartition('/')[2]}:")
-        if cost <= left:
-            left -= cost
-            signed.setdefault(entry.path, []).append(tag)
-    text = _drawn(shown, signed)
-    while count(text) > room and shown:  # lines by themselves may count a little less than together
-        last = next(reversed(signed), None)
-        if last is None:
-            shown = shown[:-1]
-        elif len(signed[last]) > 1:
-            signed[last].pop()
+def _add_signatures(entries: list[_MapEntry], room: int, count: Count) -> str:
+    """Format the files with as many signatures as fit, by the importance of file and definition."""
+    tags_by_path: dict[str, list[Tag]] = {}
+    remaining = room - count(_format_entries(entries, tags_by_path))
+    for entry, tag in _rank_signatures(entries):
+        cost = count(_format_signature(tag)) + 1
+        if entry.path not in tags_by_path:  # the signatures replace the names on the file's own line
+            cost -= count(_format_entry(entry)) - count(f"  {entry.path.rpartition('/')[2]}:")
+        if cost <= remaining:
+            remaining -= cost
+            tags_by_path.setdefault(entry.path, []).append(tag)
+    text = _format_entries(entries, tags_by_path)
+    while count(text) > room and entries:  # tokens of single lines can add up to less than those of the text
+        last_path = next(reversed(tags_by_path), None)
+        if last_path is None:
+            entries = entries[:-1]
+        elif len(tags_by_path[last_path]) > 1:
+            tags_by_path[last_path].pop()
         else:
-            del signed[last]
-        text = _drawn(shown, signed)
+            del tags_by_path[last_path]
+        text = _format_entries(entries, tags_by_path)
     return text
 
 
-def _is_beside(path: str) -> bool:
-    return side_of(path) in ("test", "foreign", "generated")
+def _is_side_file(path: str) -> bool:
+    return classify_path(path) in ("test", "foreign", "generated")
 
 
-def _best(path: str, file: SourceFile, ranks: Mapping[str, float]) -> tuple[Tag, ...]:
-    """The definitions of a file, one a line, the most important first: what the file is called after, then by
-    rank, values and common names last."""
-    stem = _plain(path.rpartition("/")[2].partition(".")[0])
+def _sort_definitions(path: str, file: SourceFile, ranks: Mapping[str, float]) -> tuple[Tag, ...]:
+    """Return a file's definitions, one per line, the most important first.
+
+    The one that the file is named after comes first, then by rank; values and common names come last.
+    """
+    stem = _normalize(path.rpartition("/")[2].partition(".")[0])
     lines: dict[int, Tag] = {}
     names: set[str] = set()
 
     def order(tag: Tag) -> tuple[bool, bool, bool, float, int]:
         is_common = tag.name in COMMON_NAMES
-        return is_common, tag.kind in _VALUES, _plain(tag.name) != stem, -ranks[tag.name], tag.line
+        return is_common, tag.kind in _VALUES, _normalize(tag.name) != stem, -ranks[tag.name], tag.line
 
     for tag in sorted((tag for tag in file.tags if tag.is_definition), key=order):
         if tag.line not in lines and tag.name not in names:
@@ -104,112 +115,118 @@ def _best(path: str, file: SourceFile, ranks: Mapping[str, float]) -> tuple[Tag,
     return tuple(lines.values())
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _folder(path: str) -> str:
+def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _named(entries: Sequence[_Entry], room: int, count: Count) -> list[_Entry]:
-    """As many of the entries, from the first, as there is room to name."""
-    shown: list[_Entry] = []
+def _select_files(entries: Sequence[_MapEntry], room: int, count: Count) -> list[_MapEntry]:
+    """Return as many of the first entries as there is room to list."""
+    selected: list[_MapEntry] = []
     folders: set[str] = set()
-    for place, each in enumerate(entries):
-        entry = each if place < _FIRST else each._replace(inline=1)
-        cost = count(_line(entry)) + 1
-        if _folder(entry.path) not in folders:
-            cost += count(f"{_folder(entry.path)}/\n")
+    for position, candidate in enumerate(entries):
+        entry = candidate if position < _DETAILED_FILES else candidate._replace(inline=1)
+        cost = count(_format_entry(entry)) + 1
+        if _folder_of(entry.path) not in folders:
+            cost += count(f"{_folder_of(entry.path)}/\n")
         if cost > room:
             break
         room -= cost
-        folders.add(_folder(entry.path))
-        shown.append(entry)
-    return shown
+        folders.add(_folder_of(entry.path))
+        selected.append(entry)
+    return selected
 
 
-def _signatures(shown: Sequence[_Entry]) -> list[tuple[_Entry, Tag]]:
-    """What may be shown with its signature, the most important first: by its file's place, and by its own there."""
-    found: list[tuple[float, int, int]] = []
-    for place, entry in enumerate(shown):
-        for number, tag in enumerate(entry.names[:_MOST_SIGNATURES]):
-            common = 4 if tag.name in COMMON_NAMES or tag.kind in _VALUES else 1
-            found.append(((place + 3) * (number + 1) ** 1.5 * common, place, number))
-    return [(shown[place], shown[place].names[number]) for _, place, number in sorted(found)]
+def _rank_signatures(entries: Sequence[_MapEntry]) -> list[tuple[_MapEntry, Tag]]:
+    """Return the definitions to show with signatures, by the position of the file and their own in it."""
+    weighted: list[tuple[float, int, int]] = []
+    for position, entry in enumerate(entries):
+        for number, tag in enumerate(entry.names[:_MAX_SIGNATURES]):
+            factor = 4 if tag.name in COMMON_NAMES or tag.kind in _VALUES else 1
+            weighted.append(((position + 3) * (number + 1) ** 1.5 * factor, position, number))
+    return [(entries[position], entries[position].names[number]) for _, position, number in sorted(weighted)]
 
 
-def _line(entry: _Entry) -> str:
+def _format_entry(entry: _MapEntry) -> str:
     name = entry.path.rpartition("/")[2]
-    told = ", ".join(f"{tag.name} {tag.line}" for tag in entry.names[: entry.inline])
-    return f"  {name}: {told}" if told else f"  {name}"
+    definitions = ", ".join(f"{tag.name} {tag.line}" for tag in entry.names[: entry.inline])
+    return f"  {name}: {definitions}" if definitions else f"  {name}"
 
 
-def _signature(tag: Tag) -> str:
-    text = tag.signature if len(tag.signature) <= _LONG else f"{tag.signature[:_LONG]}…"
+def _format_signature(tag: Tag) -> str:
+    text = tag.signature if len(tag.signature) <= _MAX_SIGNATURE else f"{tag.signature[:_MAX_SIGNATURE]}…"
     return f"    {tag.line} {' ' * min(tag.indent, 4)}{text}"
 
 
-def _drawn(shown: Sequence[_Entry], signed: Mapping[str, Sequence[Tag]]) -> str:
-    folders: dict[str, list[_Entry]] = defaultdict(list)
-    for entry in shown:
-        folders[_folder(entry.path)].append(entry)
+def _format_entries(selected: Sequence[_MapEntry], tags_by_path: Mapping[str, Sequence[Tag]]) -> str:
+    folders: dict[str, list[_MapEntry]] = defaultdict(list)
+    for entry in selected:
+        folders[_folder_of(entry.path)].append(entry)
     lines: list[str] = []
     for folder, entries in folders.items():
         inner = "  " if folder else ""
         if folder:
             lines.append(f"{folder}/")
         for entry in entries:
-            tags = sorted(signed.get(entry.path, ()), key=lambda tag: tag.line)
+            tags = sorted(tags_by_path.get(entry.path, ()), key=lambda tag: tag.line)
             if not tags:
-                lines.append(inner + _line(entry).strip())
+                lines.append(inner + _format_entry(entry).strip())
                 continue
             lines.append(f"{inner}{entry.path.rpartition('/')[2]}:")
-            lines += (_signature(tag) for tag in tags)
+            lines += (_format_signature(tag) for tag in tags)
     return "\n".join(lines)
 
 
-def _table(entries: Sequence[_Entry], total: int, room: int, count: Count) -> str:
-    """The folders that hold most of the code, each with its files and what they define mostly."""
-    code = [entry for entry in entries if not side_of(entry.path)]
-    folders = _main_folders([entry.path for entry in code])
-    first: dict[str, list[str]] = defaultdict(list)
+def _format_table(entries: Sequence[_MapEntry], total: int, room: int, count: Count) -> str:
+    """List the folders with most of the code, with their number of files and their main definitions."""
+    code = [entry for entry in entries if not classify_path(entry.path)]
+    folders = _find_main_folders([entry.path for entry in code])
+    names_by_folder: dict[str, list[str]] = defaultdict(list)
     for entry in code:
-        told = next((tag.name for tag in entry.names if tag.name not in COMMON_NAMES), "")
-        folder = _inside(entry.path, folders)
-        if told and len(first[folder]) < _TOLD:
-            first[folder].append(told)
+        main_name = next((tag.name for tag in entry.names if tag.name not in COMMON_NAMES), "")
+        folder = _find_main_folder(entry.path, folders)
+        if main_name and len(names_by_folder[folder]) < _MAX_NAMES:
+            names_by_folder[folder].append(main_name)
     lines = [f"{total:,} files. Code by folder (files: what they define mostly):"]
-    left = room - count(lines[0])
+    remaining = room - count(lines[0])
     for folder, size in folders.items():
-        line = f"{folder}/ ({size}: {', '.join(first[folder])})" if first[folder] else f"{folder}/ ({size})"
-        left -= count(line) + 1
-        if left < 0:
+        line = (
+            f"{folder}/ ({size}: {', '.join(names_by_folder[folder])})"
+            if names_by_folder[folder]
+            else f"{folder}/ ({size})"
+        )
+        remaining -= count(line) + 1
+        if remaining < 0:
             break
         lines.append(line)
     return "\n".join([*lines, ""]) if len(lines) > 1 else ""
 
 
-def _main_folders(paths: Sequence[str]) -> dict[str, int]:
-    """The largest folders with their files, none with more than a fifth of all where it can be divided."""
+def _find_main_folders(paths: Sequence[str]) -> dict[str, int]:
+    """Return the largest folders and their sizes; any with more than a fifth of all files is divided if
+    possible."""
     folders: dict[str, list[str]] = {"": list(paths)}
     while True:
-        widest = max(folders, key=lambda folder: (len(folders[folder]), folder))
+        largest = max(folders, key=lambda folder: (len(folders[folder]), folder))
         parts: dict[str, list[str]] = defaultdict(list)
-        for path in folders[widest]:
-            rest = path[len(widest) + 1 :] if widest else path
+        for path in folders[largest]:
+            rest = path[len(largest) + 1 :] if largest else path
             inner = rest.partition("/")[0] if "/" in rest else "."
-            parts[f"{widest}/{inner}" if widest else inner].append(path)
-        if len(folders[widest]) * 5 < len(paths) or widest.endswith("."):
+            parts[f"{largest}/{inner}" if largest else inner].append(path)
+        if len(folders[largest]) * 5 < len(paths) or largest.endswith("."):
             break
-        del folders[widest]
+        del folders[largest]
         folders.update(parts)
     sizes = sorted(
-        ((folder, len(those)) for folder, those in folders.items()), key=lambda item: (-item[1], item[0])
+        ((folder, len(folder_paths)) for folder, folder_paths in folders.items()),
+        key=lambda item: (-item[1], item[0]),
     )
-    return {folder.removesuffix("/."): size for folder, size in sizes[:_ROWS] if folder.strip(".")}
+    return {folder.removesuffix("/."): size for folder, size in sizes[:_MAX_ROWS] if folder.strip(".")}
 
 
-def _inside(path: str, folders: Collection[str]) -> str:
-    """The innermost of `folders` that holds `path`; empty where none does."""
+def _find_main_folder(path: str, folders: Collection[str]) -> str:
+    """Return the innermost of `folders` that contains `path`; empty if none does."""
     return max((folder for folder in folders if path.startswith(f"{folder}/")), key=len, default="")

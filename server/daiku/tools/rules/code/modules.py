@@ -1,4 +1,4 @@
-"""Which files an import means: by relative paths, packages of the workspace, and what its manifests say."""
+"""Resolve imports to files: relative paths, packages of the workspace, and declarations of manifests."""
 
 from __future__ import annotations
 
@@ -9,78 +9,84 @@ from functools import cached_property
 
 from daiku.dataclass import dataclass, field
 from daiku.tools.rules.code.imports import Import
-from daiku.tools.rules.code.manifests import Manifests, folder_of, path_in, told_places
+from daiku.tools.rules.code.manifests import Manifests, folder_of, join_path, list_declared_paths
 
-_ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
-_SCRIPT_SUFFIXES = frozenset({f".{end.rpartition('.')[2]}" for end in _ENDS})
-_BUILT = re.compile(r"^(?:dist|build|lib|out|es|esm|cjs)/")
-MOST_OF_A_PACKAGE = 60
-"""Files that one import of a whole folder (Go, Java) can mean."""
+_SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
+_SCRIPT_SUFFIXES = frozenset({f".{end.rpartition('.')[2]}" for end in _SCRIPT_ENDINGS})
+_BUILD_FOLDER = re.compile(r"^(?:dist|build|lib|out|es|esm|cjs)/")
+MAX_PACKAGE_FILES = 60
+"""Files that one import of a folder (Go, Java) can resolve to."""
 
 
 @dataclass(frozen=True)
 class Modules:
-    """The files of a workspace as modules. `paths` are from the root with `/`."""
+    """The files of a workspace as modules. `paths` are relative to the root, with `/`."""
 
     paths: Collection[str]
     manifests: Manifests = field(default_factory=Manifests)
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
+        paths_by_name: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self.paths):
-            found[path.rpartition("/")[2]].append(path)
-        return found
+            paths_by_name[path.rpartition("/")[2]].append(path)
+        return paths_by_name
 
     @cached_property
     def _by_folder(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
+        paths_by_folder: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self.paths):
-            found[folder_of(path)].append(path)
-        return found
+            paths_by_folder[folder_of(path)].append(path)
+        return paths_by_folder
 
-    def of(self, path: str, wanted: Import, suffix: str) -> tuple[str, ...]:
-        """The files that `path` means by `wanted`; none where it is no module of the workspace."""
-        finder = _FINDERS.get(suffix) or (_script if suffix in _SCRIPT_SUFFIXES else _included)
-        return tuple(dict.fromkeys(found for found in finder(self, path, wanted) if found != path))
+    def resolve(self, path: str, statement: Import, suffix: str) -> tuple[str, ...]:
+        """Return the files that the import `statement` in `path` refers to; none outside the workspace."""
+        resolver = _RESOLVERS.get(suffix) or (
+            _resolve_script if suffix in _SCRIPT_SUFFIXES else _resolve_include
+        )
+        return tuple(dict.fromkeys(target for target in resolver(self, path, statement) if target != path))
 
-    def together(self, path: str, suffix: str) -> tuple[str, ...]:
-        """The files that `path` sees without an import: those of its package, in Go and Java."""
+    def find_package_files(self, path: str, suffix: str) -> tuple[str, ...]:
+        """Return the files of the same package in Go and Java, which need no import."""
         if suffix not in (".go", ".java"):
             return ()
-        beside = self._by_folder.get(folder_of(path), [])
-        return tuple(other for other in beside if other != path and other.endswith(suffix))[
-            :MOST_OF_A_PACKAGE
+        siblings = self._by_folder.get(folder_of(path), [])
+        return tuple(other for other in siblings if other != path and other.endswith(suffix))[
+            :MAX_PACKAGE_FILES
         ]
 
-    def ending(self, tail: str, near: str) -> tuple[str, ...]:
-        """The one file whose path ends with `tail`: of several, the one that shares most folders with `near`."""
-        found = [
+    def find_by_ending(self, tail: str, near: str) -> tuple[str, ...]:
+        """Return the file whose path ends with `tail`; of several, the one closest to `near`."""
+        candidates = [
             path
             for path in self._by_name.get(tail.rpartition("/")[2], [])
             if path == tail or path.endswith(f"/{tail}")
         ]
-        if not found:
+        if not candidates:
             return ()
-        return (max(found, key=lambda path: (_shared(path, near), -len(path), path)),)
+        return (max(candidates, key=lambda path: (_count_shared_folders(path, near), -len(path), path)),)
 
-    def folder_ending(self, tail: str, near: str) -> str | None:
-        """The one folder with files whose path ends with `tail`, chosen as in `ending`."""
-        found = [each for each in self._by_folder if each == tail or each.endswith(f"/{tail}")]
-        return max(found, key=lambda each: (_shared(f"{each}/", near), -len(each), each), default=None)
+    def find_folder_by_ending(self, tail: str, near: str) -> str | None:
+        """Return the folder whose path ends with `tail`, chosen as in `find_by_ending`."""
+        candidates = [folder for folder in self._by_folder if folder == tail or folder.endswith(f"/{tail}")]
+        return max(
+            candidates,
+            key=lambda folder: (_count_shared_folders(f"{folder}/", near), -len(folder), folder),
+            default=None,
+        )
 
-    def within(self, folder: str, suffix: str) -> tuple[str, ...]:
-        """The files with this suffix directly in `folder`."""
-        inside = self._by_folder.get(folder, [])
-        return tuple(path for path in inside if path.endswith(suffix))[:MOST_OF_A_PACKAGE]
+    def list_files(self, folder: str, suffix: str) -> tuple[str, ...]:
+        """Return the files with this suffix directly in `folder`."""
+        folder_paths = self._by_folder.get(folder, [])
+        return tuple(path for path in folder_paths if path.endswith(suffix))[:MAX_PACKAGE_FILES]
 
-    def first(self, stems: Iterator[str] | tuple[str, ...], ends: tuple[str, ...]) -> tuple[str, ...]:
-        """The first file that is one of `stems` with one of `ends`."""
+    def find_first(self, stems: Iterator[str] | tuple[str, ...], ends: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the first existing file that is one of `stems` with one of `ends`."""
         return next(((stem + end,) for stem in stems for end in ends if stem + end in self.paths), ())
 
 
-def _shared(path: str, near: str) -> int:
-    """How many folders two paths have in common from the start."""
+def _count_shared_folders(path: str, near: str) -> int:
+    """Return the number of leading folders that two paths share."""
     count = 0
     for one, other in zip(path.split("/")[:-1], near.split("/")[:-1], strict=False):
         if one != other:
@@ -89,8 +95,8 @@ def _shared(path: str, near: str) -> int:
     return count
 
 
-def _above(path: str) -> Iterator[str]:
-    """The folders that `path` is in, the nearest first; the root as an empty string."""
+def _iterate_parents(path: str) -> Iterator[str]:
+    """Yield the parent folders of `path`, the nearest first; the root is an empty string."""
     folder = folder_of(path)
     while folder:
         yield folder
@@ -98,160 +104,166 @@ def _above(path: str) -> Iterator[str]:
     yield ""
 
 
-# ---- one finder a language
+# ---- one resolver per language
 
 
-def _python(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
-    dots = len(wanted.module) - len(wanted.module.lstrip("."))
-    inside = wanted.module.lstrip(".").replace(".", "/")
+def _resolve_python(modules: Modules, path: str, statement: Import) -> Iterator[str]:
+    dots = len(statement.module) - len(statement.module.lstrip("."))
+    inside = statement.module.lstrip(".").replace(".", "/")
     ends = (".py", ".pyi", "/__init__.py")
     if dots:
         base = folder_of(path)
         for _ in range(dots - 1):
             base = folder_of(base)
-        stem = path_in(base, inside)
-        for name in wanted.names:
-            yield from modules.first((path_in(stem, name),), ends)
-        yield from modules.first((stem,), ends)
+        stem = join_path(base, inside)
+        for name in statement.names:
+            yield from modules.find_first((join_path(stem, name),), ends)
+        yield from modules.find_first((stem,), ends)
         return
-    for name in wanted.names:
-        yield from _python_file(modules, path, f"{inside}/{name}")
-    yield from _python_file(modules, path, inside)
+    for name in statement.names:
+        yield from _find_python_file(modules, path, f"{inside}/{name}")
+    yield from _find_python_file(modules, path, inside)
 
 
-def _python_file(modules: Modules, path: str, inside: str) -> tuple[str, ...]:
+def _find_python_file(modules: Modules, path: str, inside: str) -> tuple[str, ...]:
     ends = (".py", "/__init__.py", ".pyi")
-    stems = (path_in(folder_of(path), inside), inside, f"src/{inside}")
+    stems = (join_path(folder_of(path), inside), inside, f"src/{inside}")
     if "/" not in inside:
-        return modules.first(stems, ends)
-    found = modules.first(stems[:1], ends) or tuple(
-        f for end in ends for f in modules.ending(inside + end, path)
+        return modules.find_first(stems, ends)
+    matches = modules.find_first(stems[:1], ends) or tuple(
+        f for end in ends for f in modules.find_by_ending(inside + end, path)
     )
-    return found[:1]
+    return matches[:1]
 
 
-def _script(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
-    name = wanted.module.partition("?")[0]
+def _resolve_script(modules: Modules, path: str, statement: Import) -> Iterator[str]:
+    name = statement.module.partition("?")[0]
     if name.startswith("."):
-        yield from _script_file(modules, path_in(folder_of(path), name))
+        yield from _find_script_file(modules, join_path(folder_of(path), name))
         return
-    for folder in _above(path):
-        for pattern, place in modules.manifests.aliases.get(folder, ()):
+    for folder in _iterate_parents(path):
+        for pattern, target in modules.manifests.aliases.get(folder, ()):
             before, star, after = pattern.partition("*")
             if name == pattern or (
                 star and name.startswith(before) and name.endswith(after) and len(name) > len(before)
             ):
-                found = _script_file(modules, place.replace("*", name[len(before) : len(name) - len(after)]))
-                if found:
-                    yield from found
+                matches = _find_script_file(
+                    modules, target.replace("*", name[len(before) : len(name) - len(after)])
+                )
+                if matches:
+                    yield from matches
                     return
         if folder in modules.manifests.aliases:
             break
-    yield from _package_file(modules, name)
+    yield from _find_package_file(modules, name)
 
 
-def _script_file(modules: Modules, stem: str) -> tuple[str, ...]:
+def _find_script_file(modules: Modules, stem: str) -> tuple[str, ...]:
     if stem in modules.paths:
         return (stem,)
-    plain = re.sub(r"\.[mc]?jsx?$", "", stem)  # a compiled name stands for its source
-    return modules.first((stem, plain, f"{plain}/index"), _ENDS)
+    source_stem = re.sub(r"\.[mc]?jsx?$", "", stem)  # map a compiled name to its source
+    return modules.find_first((stem, source_stem, f"{source_stem}/index"), _SCRIPT_ENDINGS)
 
 
-def _package_file(modules: Modules, name: str) -> tuple[str, ...]:
+def _find_package_file(modules: Modules, name: str) -> tuple[str, ...]:
     parts = name.split("/")
-    own = "/".join(parts[: 2 if name.startswith("@") else 1])
-    if own not in modules.manifests.packages:
+    package_name = "/".join(parts[: 2 if name.startswith("@") else 1])
+    if package_name not in modules.manifests.packages:
         return ()
-    folder, manifest = modules.manifests.packages[own]
-    inside = "/".join(parts[own.count("/") + 1 :])
-    told = _BUILT.sub("", inside or "index")
+    folder, manifest = modules.manifests.packages[package_name]
+    inside = "/".join(parts[package_name.count("/") + 1 :])
+    source_path = _BUILD_FOLDER.sub("", inside or "index")
     places = [
-        *told_places(manifest, inside),
-        f"src/{told}",
-        told,
+        *list_declared_paths(manifest, inside),
+        f"src/{source_path}",
+        source_path,
         inside,
-        "src/index" if not inside else told,
+        "src/index" if not inside else source_path,
     ]
     for place in places:
-        for spelled in (
+        for candidate in (
             place,
-            _BUILT.sub("src/", place.removeprefix("./")),
-            _BUILT.sub("", place.removeprefix("./")),
+            _BUILD_FOLDER.sub("src/", place.removeprefix("./")),
+            _BUILD_FOLDER.sub("", place.removeprefix("./")),
         ):
-            if found := _script_file(modules, path_in(folder, re.sub(r"\.d\.[mc]?ts$", "", spelled))):
-                return found
+            if matches := _find_script_file(
+                modules, join_path(folder, re.sub(r"\.d\.[mc]?ts$", "", candidate))
+            ):
+                return matches
     return ()
 
 
-def _go(modules: Modules, _path: str, wanted: Import) -> Iterator[str]:
+def _resolve_go(modules: Modules, _path: str, statement: Import) -> Iterator[str]:
     for module, folder in modules.manifests.go_modules:
-        if wanted.module == module or wanted.module.startswith(f"{module}/"):
-            yield from modules.within(path_in(folder, wanted.module[len(module) :].strip("/")), ".go")
+        if statement.module == module or statement.module.startswith(f"{module}/"):
+            yield from modules.list_files(
+                join_path(folder, statement.module[len(module) :].strip("/")), ".go"
+            )
             return
 
 
-def _java(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
-    inside = wanted.module.replace(".", "/")
+def _resolve_java(modules: Modules, path: str, statement: Import) -> Iterator[str]:
+    inside = statement.module.replace(".", "/")
     if inside.endswith("/*"):
-        first = modules.folder_ending(inside[:-2], path)
-        yield from () if first is None else modules.within(first, ".java")
+        package_folder = modules.find_folder_by_ending(inside[:-2], path)
+        yield from () if package_folder is None else modules.list_files(package_folder, ".java")
         return
-    while "/" in inside:  # a class inside a class is in the file of the outer one
-        found = modules.ending(f"{inside}.java", path)
-        if found:
-            yield from found
+    while "/" in inside:  # an inner class is in the file of the outer one
+        matches = modules.find_by_ending(f"{inside}.java", path)
+        if matches:
+            yield from matches
             return
         inside = folder_of(inside)
 
 
-def _rust(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
+def _resolve_rust(modules: Modules, path: str, statement: Import) -> Iterator[str]:
     name = path.rpartition("/")[2]
-    own = folder_of(path) if name in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
-    if wanted.module.startswith("mod "):
-        yield from modules.first((path_in(own, wanted.module[4:]),), (".rs", "/mod.rs"))
+    own_stem = folder_of(path) if name in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
+    if statement.module.startswith("mod "):
+        yield from modules.find_first((join_path(own_stem, statement.module[4:]),), (".rs", "/mod.rs"))
         return
-    parts = [part for part in wanted.module.split("::") if part]
-    start = own
+    parts = [part for part in statement.module.split("::") if part]
+    start = own_stem
     match parts[:1]:
         case ["crate"]:
-            start, parts = _crate_source(path), parts[1:]
+            start, parts = _find_crate_source(path), parts[1:]
         case ["self"]:
             parts = parts[1:]
         case ["super"]:
             while parts[:1] == ["super"]:
                 start, parts = folder_of(start), parts[1:]
         case [first] if first in modules.manifests.crates:
-            start, parts = path_in(modules.manifests.crates[first], "src"), parts[1:]
+            start, parts = join_path(modules.manifests.crates[first], "src"), parts[1:]
         case _:
             pass
-    yield from _rust_file(modules, start, [*parts, *wanted.names])
+    yield from _find_rust_file(modules, start, [*parts, *statement.names])
 
 
-def _crate_source(path: str) -> str:
-    """The folder of the sources of the crate that `path` is in, by the folder's usual name."""
+def _find_crate_source(path: str) -> str:
+    """Return the source folder of the crate that contains `path`, by its usual name."""
     folders = path.split("/")[:-1]
-    at = max((index for index, name in enumerate(folders) if name == "src"), default=-1)
-    return "/".join(folders[: at + 1])
+    position = max((index for index, name in enumerate(folders) if name == "src"), default=-1)
+    return "/".join(folders[: position + 1])
 
 
-def _rust_file(modules: Modules, start: str, parts: list[str]) -> tuple[str, ...]:
+def _find_rust_file(modules: Modules, start: str, parts: list[str]) -> tuple[str, ...]:
     for count in range(len(parts), -1, -1):
-        stem = path_in(start, *parts[:count])
+        stem = join_path(start, *parts[:count])
         ends = (".rs", "/mod.rs") if count else (".rs", "/mod.rs", "/lib.rs", "/main.rs")
-        if found := modules.first((stem,), ends):
-            return found
+        if matches := modules.find_first((stem,), ends):
+            return matches
     return ()
 
 
-def _included(modules: Modules, path: str, wanted: Import) -> Iterator[str]:
-    beside = path_in(folder_of(path), wanted.module)
-    yield from (beside,) if beside in modules.paths else modules.ending(wanted.module, path)
+def _resolve_include(modules: Modules, path: str, statement: Import) -> Iterator[str]:
+    sibling = join_path(folder_of(path), statement.module)
+    yield from (sibling,) if sibling in modules.paths else modules.find_by_ending(statement.module, path)
 
 
-_FINDERS: Mapping[str, Callable[[Modules, str, Import], Iterator[str]]] = {
-    ".py": _python,
-    ".pyi": _python,
-    ".go": _go,
-    ".java": _java,
-    ".rs": _rust,
+_RESOLVERS: Mapping[str, Callable[[Modules, str, Import], Iterator[str]]] = {
+    ".py": _resolve_python,
+    ".pyi": _resolve_python,
+    ".go": _resolve_go,
+    ".java": _resolve_java,
+    ".rs": _resolve_rust,
 }

@@ -1,4 +1,4 @@
-"""What project this is, from the names of its files and what its manifests say: facts for those who work in it."""
+"""Detect the packages of a project from its file names and manifests, as facts for agents."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 MANIFEST_LIMIT = 100_000
-"""Characters of a manifest; a longer one counts as there, but is not read."""
+"""Characters of the longest manifest that is read."""
 FACTS_LIMIT = 4000
-MOST_DOTS = 60
-SHOWN_PACKAGES = 10
-SHOWN_COMMANDS = 6
+"""Characters of the facts."""
+MAX_DOTS = 60
+"""Dots in one line of TOML. The parser takes very long for keys with many parts."""
+MAX_PACKAGES = 10
+"""Packages in the facts."""
+MAX_COMMANDS = 6
+"""Commands per package and kind."""
 
-_NAME = re.compile(r"[A-Za-z0-9][\w:.@/-]{0,39}")
-_VERSION = re.compile(r"[\w.<>=^~*|, +-]{1,40}")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][\w:.@/-]{0,39}")
+_SAFE_VERSION = re.compile(r"[\w.<>=^~*|, +-]{1,40}")
 
 
-class Folder(NamedTuple):
-    """A folder as its package is told from it. `path` is how a command names it, empty for the project's
-    own; `python` the interpreter of a virtual environment in it, relative to it."""
+class ProjectFolder(NamedTuple):
+    """A folder to detect packages in.
+
+    `path`: as a command names it, empty for the project's own; `python`: the interpreter of a virtual
+    environment in it, relative to it.
+    """
 
     path: str
     files: frozenset[str]
@@ -30,17 +37,17 @@ class Folder(NamedTuple):
     python: str = ""
 
     def has(self, *names: str) -> bool:
-        """Whether one of these files is there."""
+        """Return True if one of these files exists."""
         return any(name in self.files for name in names)
 
-    def first(self, *names: str) -> str:
-        """The first of these files that is there."""
+    def find_first(self, *names: str) -> str:
+        """Return the first of these files that exists."""
         return next((name for name in names if name in self.files), "")
 
 
 class Package(NamedTuple):
-    """One package of the project: what it is written in, who manages it and why that is known, the commands
-    that set it up, test it and check it, and what else is known."""
+    """A package of the project: its language, its package manager and the evidence for that, its commands,
+    and other facts."""
 
     path: str
     language: str
@@ -52,10 +59,10 @@ class Package(NamedTuple):
     facts: tuple[str, ...] = ()
 
 
-def package_facts(packages: Sequence[Package]) -> str:
-    """The packages as a model is told of them: the same text for the same files, bounded."""
-    lines = [_line(package) for package in packages[:SHOWN_PACKAGES]]
-    rest = len(packages) - SHOWN_PACKAGES
+def format_packages(packages: Sequence[Package]) -> str:
+    """Format the packages for a model. The same files give the same text, of bounded length."""
+    lines = [_format_package(package) for package in packages[:MAX_PACKAGES]]
+    rest = len(packages) - MAX_PACKAGES
     if rest > 0:
         lines.append(f"- and {rest} more packages")
     while len("\n".join(lines)) > FACTS_LIMIT:
@@ -63,8 +70,8 @@ def package_facts(packages: Sequence[Package]) -> str:
     return "\n".join(lines)
 
 
-def _line(package: Package) -> str:
-    where = f"`{package.path}`" if package.path else "here"
+def _format_package(package: Package) -> str:
+    location = f"`{package.path}`" if package.path else "here"
     parts = [f"{package.language} with {package.manager} ({package.why})", *package.facts]
     for label, commands in (
         ("set up", (package.setup,) if package.setup else ()),
@@ -72,54 +79,54 @@ def _line(package: Package) -> str:
         ("checks", package.checks),
     ):
         if commands:
-            parts.append(f"{label}: " + ", ".join(f"`{command}`" for command in commands[:SHOWN_COMMANDS]))
-    return f"- {where}: " + "; ".join(parts)
+            parts.append(f"{label}: " + ", ".join(f"`{command}`" for command in commands[:MAX_COMMANDS]))
+    return f"- {location}: " + "; ".join(parts)
 
 
-# ---- manifests as strangers write them
+# ---- untrusted manifests
 
 
-def sub_table(value: object, *keys: str) -> dict[str, Any]:
-    """The table that `keys` lead to; empty where there is none."""
+def read_table(value: object, *keys: str) -> dict[str, Any]:
+    """Return the table under `keys`; empty if there is none."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def json_of(folder: Folder, name: str) -> dict[str, Any]:
-    """The object in a JSON manifest; empty where it is broken."""
+def parse_json(folder: ProjectFolder, name: str) -> dict[str, Any]:
+    """Parse a JSON manifest; empty if it is invalid."""
     try:
-        return sub_table(json.loads(folder.texts.get(name, "")))
+        return read_table(json.loads(folder.texts.get(name, "")))
     except (ValueError, RecursionError):
         return {}
 
 
-def toml_of(folder: Folder, name: str) -> dict[str, Any]:
-    """The document of a TOML manifest; empty where it is broken."""
+def parse_toml(folder: ProjectFolder, name: str) -> dict[str, Any]:
+    """Parse a TOML manifest; empty if it is invalid."""
     text = folder.texts.get(name, "")
-    if any(line.count(".") > MOST_DOTS and not line.lstrip().startswith("#") for line in text.splitlines()):
-        return {}  # a key of so many parts takes the parser for ever, and nobody writes one
+    if any(line.count(".") > MAX_DOTS and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}  # the parser takes very long for such keys
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
         return {}
 
 
-def version_of(value: object) -> str:
+def to_safe_version(value: object) -> str:
     """Return `value` if it is a version or range that is safe to show, else an empty string."""
     text = value.strip() if isinstance(value, str) else ""
-    return text if _VERSION.fullmatch(text) else ""
+    return text if _SAFE_VERSION.fullmatch(text) else ""
 
 
-def safe_names(names: Iterable[object]) -> tuple[str, ...]:
-    """The names among these that can be shown in a command."""
-    return tuple(name for name in names if isinstance(name, str) and _NAME.fullmatch(name))
+def filter_safe_names(names: Iterable[object]) -> tuple[str, ...]:
+    """Return the names that are safe to show in a command."""
+    return tuple(name for name in names if isinstance(name, str) and _SAFE_NAME.fullmatch(name))
 
 
-def pinned_version(folder: Folder, name: str) -> str:
-    """The version in a file that holds nothing else, such as .nvmrc."""
+def read_pinned_version(folder: ProjectFolder, name: str) -> str:
+    """Return the version in a file that contains only that, such as .nvmrc."""
     line = next((line for line in folder.texts.get(name, "").splitlines() if line.strip()), "")
-    return version_of(line.partition("#")[0])
+    return to_safe_version(line.partition("#")[0])
 
 
 # ---- JavaScript and TypeScript
@@ -132,21 +139,21 @@ _LOCKS = (
     ("package-lock.json", "npm"),
     ("npm-shrinkwrap.json", "npm"),
 )
-_LOCKED = frozenset(lock for lock, _ in _LOCKS)
-_IN = {"npm": "npm --prefix {}", "pnpm": "pnpm -C {}", "yarn": "yarn --cwd {}", "bun": "bun --cwd {}"}
+_LOCK_FILES = frozenset(lock for lock, _ in _LOCKS)
+_IN_FOLDER = {"npm": "npm --prefix {}", "pnpm": "pnpm -C {}", "yarn": "yarn --cwd {}", "bun": "bun --cwd {}"}
 _SETUP = {
     "npm": "ci",
     "pnpm": "install --frozen-lockfile",
     "yarn": "install --immutable",
     "bun": "install --frozen-lockfile",
 }
-_CHECKING = re.compile(r"(?:lint|typecheck|type-check|types|check|tsc|format:check|build)(?::[\w-]+)?")
+_CHECK_SCRIPT = re.compile(r"(?:lint|typecheck|type-check|types|check|tsc|format:check|build)(?::[\w-]+)?")
 _NO_TESTS = "no test specified"
-_TESTERS = ("vitest", "jest", "mocha", "ava", "jasmine", "@playwright/test", "cypress")
+_TEST_RUNNERS = ("vitest", "jest", "mocha", "ava", "jasmine", "@playwright/test", "cypress")
 
 
 class PackageTool(NamedTuple):
-    """What a package is set up with, what says so, and whether that lies in a folder above it."""
+    """A package manager, the evidence for it, and whether that is in a parent folder."""
 
     name: str
     evidence: str
@@ -154,66 +161,79 @@ class PackageTool(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Return the evidence for the tool, and whether it lies in a parent folder."""
+        """The evidence for the tool, and whether it is in a parent folder."""
         return f"{self.evidence} above" if self.above else self.evidence
 
 
-def javascript(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
+def detect_javascript(folder: ProjectFolder, above: Sequence[ProjectFolder] = ()) -> Package | None:
     """Detect a package.json package; in a monorepo the lock file may be in a parent folder."""
     if not folder.has("package.json"):
         return None
-    manifest = json_of(folder, "package.json")
-    tool = _js_tool(folder, manifest, above)
+    manifest = parse_json(folder, "package.json")
+    tool = _find_js_tool(folder, manifest, above)
     manager = tool.name
-    base = _IN[manager].format(folder.path) if folder.path else manager
-    scripts = sub_table(manifest, "scripts")
-    usable = [n for n in safe_names(scripts) if isinstance(scripts[n], str) and _NO_TESTS not in scripts[n]]
-    tests = [f"{base} test" if name == "test" else f"{base} run {name}" for name in usable if _tests(name)]
-    checks = [f"{base} run {name}" for name in usable if _CHECKING.fullmatch(name)]
-    packages = {**sub_table(manifest, "dependencies"), **sub_table(manifest, "devDependencies")}
-    typed = folder.has("tsconfig.json") or "typescript" in packages
-    known: list[str] = []
+    base = _IN_FOLDER[manager].format(folder.path) if folder.path else manager
+    scripts = read_table(manifest, "scripts")
+    usable = [
+        n for n in filter_safe_names(scripts) if isinstance(scripts[n], str) and _NO_TESTS not in scripts[n]
+    ]
+    tests = [
+        f"{base} test" if name == "test" else f"{base} run {name}" for name in usable if _is_test_script(name)
+    ]
+    checks = [f"{base} run {name}" for name in usable if _CHECK_SCRIPT.fullmatch(name)]
+    packages = {**read_table(manifest, "dependencies"), **read_table(manifest, "devDependencies")}
+    is_typed = folder.has("tsconfig.json") or "typescript" in packages
+    facts: list[str] = []
     if (
-        node := pinned_version(folder, ".nvmrc")
-        or pinned_version(folder, ".node-version")
-        or version_of(sub_table(manifest, "engines").get("node"))
+        node := read_pinned_version(folder, ".nvmrc")
+        or read_pinned_version(folder, ".node-version")
+        or to_safe_version(read_table(manifest, "engines").get("node"))
     ):
-        known.append(f"Node {node}")
-    if testers := [name for name in _TESTERS if name in packages]:
-        known.append("test runner " + ", ".join(testers))
+        facts.append(f"Node {node}")
+    if runners := [name for name in _TEST_RUNNERS if name in packages]:
+        facts.append("test runner " + ", ".join(runners))
     return Package(
         folder.path,
-        "TypeScript" if typed else "JavaScript",
+        "TypeScript" if is_typed else "JavaScript",
         manager,
         tool.origin,
-        "" if tool.above else f"{base} {_SETUP[manager] if tool.evidence in _LOCKED else 'install'}",
+        "" if tool.above else f"{base} {_SETUP[manager] if tool.evidence in _LOCK_FILES else 'install'}",
         tuple(tests),
         tuple(checks),
-        tuple(known),
+        tuple(facts),
     )
 
 
-def _tests(name: str) -> bool:
+def _is_test_script(name: str) -> bool:
     return name == "test" or name.startswith("test:")
 
 
-def _js_tool(folder: Folder, manifest: Mapping[str, Any], above: Sequence[Folder]) -> PackageTool:
-    asked = str(manifest.get("packageManager") or "").partition("@")[0]
-    if asked in _IN:
-        return PackageTool(asked, "packageManager in package.json")
-    if (locked := _locked(_LOCKS, folder, above)) is not None:
-        return locked
-    for each in above:
-        asked = str(json_of(each, "package.json").get("packageManager") or "").partition("@")[0]
-        if asked in _IN:
-            return PackageTool(asked, "packageManager", above=True)
+def _find_js_tool(
+    folder: ProjectFolder, manifest: Mapping[str, Any], above: Sequence[ProjectFolder]
+) -> PackageTool:
+    declared = str(manifest.get("packageManager") or "").partition("@")[0]
+    if declared in _IN_FOLDER:
+        return PackageTool(declared, "packageManager in package.json")
+    if (locked_tool := _find_locked_tool(_LOCKS, folder, above)) is not None:
+        return locked_tool
+    for parent in above:
+        declared = str(parse_json(parent, "package.json").get("packageManager") or "").partition("@")[0]
+        if declared in _IN_FOLDER:
+            return PackageTool(declared, "packageManager", above=True)
     return PackageTool("npm", "no lock file")
 
 
-def _locked(locks: Iterable[tuple[str, str]], folder: Folder, above: Sequence[Folder]) -> PackageTool | None:
-    """The tool whose lock file lies in the folder, or in one above it."""
-    found = ((each, lock, name) for each in (folder, *above) for lock, name in locks if each.has(lock))
-    return next((PackageTool(name, lock, each is not folder) for each, lock, name in found), None)
+def _find_locked_tool(
+    locks: Iterable[tuple[str, str]], folder: ProjectFolder, above: Sequence[ProjectFolder]
+) -> PackageTool | None:
+    """Return the tool whose lock file is in the folder or a parent folder."""
+    matches = (
+        (candidate, lock, name)
+        for candidate in (folder, *above)
+        for lock, name in locks
+        if candidate.has(lock)
+    )
+    return next((PackageTool(name, lock, candidate is not folder) for candidate, lock, name in matches), None)
 
 
 # ---- Python
@@ -226,30 +246,30 @@ _PY_SETUP = {
     "pipenv": "pipenv install --dev",
     "conda": "conda env update --file environment.yml",
 }
-_PY_IN = {"uv": "uv run --directory {}", "poetry": "poetry -C {} run", "pdm": "pdm run -p {}"}
+_PY_IN_FOLDER = {"uv": "uv run --directory {}", "poetry": "poetry -C {} run", "pdm": "pdm run -p {}"}
 
 
-def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
+def detect_python(folder: ProjectFolder, above: Sequence[ProjectFolder] = ()) -> Package | None:
     """Detect a Python package or application by its manifest."""
     manifests = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "environment.yml", "manage.py")
-    listed = next((name for name in sorted(folder.files) if _REQUIREMENTS.fullmatch(name)), "")
-    manifest = folder.first(*manifests) or listed
+    requirements = next((name for name in sorted(folder.files) if _REQUIREMENTS_FILE.fullmatch(name)), "")
+    manifest = folder.find_first(*manifests) or requirements
     if not manifest:
         return None
-    project = toml_of(folder, "pyproject.toml")
-    tool = _py_tool(folder, project, above, manifest)
+    project = parse_toml(folder, "pyproject.toml")
+    tool = _find_py_tool(folder, project, above, manifest)
     manager = tool.name
-    interpreter, run = _py_run(folder, manager, above)
-    known = [f"virtual environment, interpreter `{interpreter}`"] if interpreter else []
-    wanted = pinned_version(folder, ".python-version") or version_of(
-        sub_table(project, "project").get("requires-python")
+    interpreter, run = _find_py_runner(folder, manager, above)
+    facts = [f"virtual environment, interpreter `{interpreter}`"] if interpreter else []
+    version = read_pinned_version(folder, ".python-version") or to_safe_version(
+        read_table(project, "project").get("requires-python")
     )
-    if wanted:
-        known.append(f"Python {wanted}")
+    if version:
+        facts.append(f"Python {version}")
     setup = _PY_SETUP.get(manager, "")
     if manager == "pip":
-        what = f"-r {_join(folder.path, listed)}" if listed else f"-e {folder.path or '.'}"
-        setup = f"{interpreter or 'python3'} -m pip install {what}"
+        target = f"-r {_join_path(folder.path, requirements)}" if requirements else f"-e {folder.path or '.'}"
+        setup = f"{interpreter or 'python3'} -m pip install {target}"
     elif tool.above:
         setup = ""
     elif folder.path and manager == "uv":
@@ -260,73 +280,81 @@ def python(folder: Folder, above: Sequence[Folder] = ()) -> Package | None:
         manager,
         tool.origin,
         setup,
-        _py_tests(folder, project, run, interpreter),
-        _py_checks(folder, project, run, interpreter),
-        tuple(known),
+        _find_py_tests(folder, project, run, interpreter),
+        _find_py_checks(folder, project, run, interpreter),
+        tuple(facts),
     )
 
 
-_REQUIREMENTS = re.compile(r"requirements[\w.-]*\.txt")
+_REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
 
 
-def _join(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def _py_tool(
-    folder: Folder, project: Mapping[str, Any], above: Sequence[Folder], manifest: str
+def _find_py_tool(
+    folder: ProjectFolder, project: Mapping[str, Any], above: Sequence[ProjectFolder], manifest: str
 ) -> PackageTool:
-    if (locked := _locked(_PY_LOCKS, folder, above)) is not None:
-        return locked
+    if (locked_tool := _find_locked_tool(_PY_LOCKS, folder, above)) is not None:
+        return locked_tool
     for name in ("uv", "poetry", "pdm"):
-        if sub_table(project, "tool", name):
+        if read_table(project, "tool", name):
             return PackageTool(name, f"tool.{name} in pyproject.toml")
     if folder.has("Pipfile"):
         return PackageTool("pipenv", "Pipfile")
     return PackageTool("conda" if manifest == "environment.yml" else "pip", manifest)
 
 
-def _py_run(folder: Folder, manager: str, above: Sequence[Folder]) -> tuple[str, str]:
-    """The interpreter of the virtual environment (its own, or one above), and what stands before a program
-    that the manager is to run in it."""
-    home = next((each for each in (folder, *above) if each.python), None)
-    interpreter = _join(home.path, home.python) if home is not None else ""
+def _find_py_runner(folder: ProjectFolder, manager: str, above: Sequence[ProjectFolder]) -> tuple[str, str]:
+    """Return the interpreter of the virtual environment (own or of a parent folder), and the command prefix
+    of the manager."""
+    venv_folder = next((candidate for candidate in (folder, *above) if candidate.python), None)
+    interpreter = _join_path(venv_folder.path, venv_folder.python) if venv_folder is not None else ""
     if manager in ("uv", "poetry", "pdm", "pipenv"):
         if not folder.path:
             return interpreter, f"{manager} run "
-        inside = _PY_IN.get(manager)
-        if inside is not None:
-            return interpreter, inside.format(folder.path) + " "
+        prefix = _PY_IN_FOLDER.get(manager)
+        if prefix is not None:
+            return interpreter, prefix.format(folder.path) + " "
     return interpreter, ""
 
 
-def _py_tests(folder: Folder, project: Mapping[str, Any], run: str, interpreter: str) -> tuple[str, ...]:
-    says = "\n".join(folder.texts.values())
+def _find_py_tests(
+    folder: ProjectFolder, project: Mapping[str, Any], run: str, interpreter: str
+) -> tuple[str, ...]:
+    all_texts = "\n".join(folder.texts.values())
     place = "" if run or not folder.path else f" {folder.path}"
-    if sub_table(project, "tool", "pytest") or folder.has("pytest.ini", "conftest.py") or "pytest" in says:
-        return (_py_module(run, interpreter, "pytest") + place,)
+    if (
+        read_table(project, "tool", "pytest")
+        or folder.has("pytest.ini", "conftest.py")
+        or "pytest" in all_texts
+    ):
+        return (_format_module_run(run, interpreter, "pytest") + place,)
     if folder.has("tox.ini"):
-        return (_py_module(run, interpreter, "tox"),)
+        return (_format_module_run(run, interpreter, "tox"),)
     if folder.has("noxfile.py"):
-        return (_py_module(run, interpreter, "nox"),)
+        return (_format_module_run(run, interpreter, "nox"),)
     if folder.has("manage.py"):
-        return (f"{run}{interpreter or 'python'} {_join(folder.path, 'manage.py')} test",)
+        return (f"{run}{interpreter or 'python'} {_join_path(folder.path, 'manage.py')} test",)
     if folder.folders & {"tests", "test"}:
-        found = f" discover -s {folder.path}" if place else ""
-        return (_py_module(run, interpreter, "unittest") + found,)
+        discovery = f" discover -s {folder.path}" if place else ""
+        return (_format_module_run(run, interpreter, "unittest") + discovery,)
     return ()
 
 
-def _py_module(run: str, interpreter: str, module: str) -> str:
+def _format_module_run(run: str, interpreter: str, module: str) -> str:
     if run:
         return f"{run}{module}" if module != "unittest" else f"{run}python -m unittest"
     return f"{interpreter or 'python3'} -m {module}"
 
 
-def _py_checks(folder: Folder, project: Mapping[str, Any], run: str, interpreter: str) -> tuple[str, ...]:
+def _find_py_checks(
+    folder: ProjectFolder, project: Mapping[str, Any], run: str, interpreter: str
+) -> tuple[str, ...]:
     place = "." if run or not folder.path else folder.path
-    tools = sub_table(project, "tool")
-    wanted = (
+    tools = read_table(project, "tool")
+    known_checks = (
         ("ruff", "ruff.toml", f"ruff check {place}"),
         ("mypy", "mypy.ini", f"mypy {place}"),
         ("basedpyright", "", "basedpyright"),
@@ -334,5 +362,7 @@ def _py_checks(folder: Folder, project: Mapping[str, Any], run: str, interpreter
         ("flake8", ".flake8", f"flake8 {place}"),
         ("black", "", f"black --check {place}"),
     )
-    found = [command for tool, name, command in wanted if tool in tools or (name and folder.has(name))]
-    return tuple(_py_module(run, interpreter, command) for command in found)
+    commands = [
+        command for tool, name, command in known_checks if tool in tools or (name and folder.has(name))
+    ]
+    return tuple(_format_module_run(run, interpreter, command) for command in commands)

@@ -1,4 +1,4 @@
-"""Detect packages of other languages and build tools, with their setup, test and check commands."""
+"""Detect packages of other languages and build tools, with their setup, test, and check commands."""
 
 from __future__ import annotations
 
@@ -6,168 +6,168 @@ import re
 from collections.abc import Callable, Sequence
 
 from daiku.tools.rules.code.project import (
-    Folder,
     Package,
-    javascript,
-    json_of,
-    pinned_version,
-    python,
-    safe_names,
-    sub_table,
-    version_of,
+    ProjectFolder,
+    detect_javascript,
+    detect_python,
+    filter_safe_names,
+    parse_json,
+    read_pinned_version,
+    read_table,
+    to_safe_version,
 )
 
-Kind = Callable[[Folder, Sequence[Folder]], Package | None]
+Detector = Callable[[ProjectFolder, Sequence[ProjectFolder]], Package | None]
 _GOALS = ("test", "tests", "check", "lint", "typecheck", "build", "all", "format", "fmt", "ci", "install")
 _TARGET = re.compile(r"^([A-Za-z][\w.-]{0,39})\s*:(?![=:])", re.MULTILINE)
 _RECIPE = re.compile(r"^@?([A-Za-z][\w-]{0,39})[^:=\n]{0,200}:(?!=)", re.MULTILINE)
 
 
-def packages_of(folder: Folder, above: Sequence[Folder] = ()) -> tuple[Package, ...]:
-    """Every package of a folder, in a fixed order; `above` are the folders that it lies in, nearest first."""
-    found = (kind(folder, above) for kind in KINDS)
-    return tuple(package for package in found if package is not None)
+def detect_packages(folder: ProjectFolder, above: Sequence[ProjectFolder] = ()) -> tuple[Package, ...]:
+    """Return every package of a folder, in a fixed order. `above`: its parent folders, the nearest first."""
+    detected = (detector(folder, above) for detector in DETECTORS)
+    return tuple(package for package in detected if package is not None)
 
 
-def rust(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_rust(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     if not folder.has("Cargo.toml") or any(each.has("Cargo.toml") for each in above):
-        return None  # a member of a workspace is built and tested with it
-    where = f" --manifest-path {folder.path}/Cargo.toml" if folder.path else ""
-    why = "Cargo.lock" if folder.has("Cargo.lock") else "Cargo.toml"
-    pinned_to = pinned_version(folder, "rust-toolchain")
+        return None  # a workspace builds and tests its members
+    location = f" --manifest-path {folder.path}/Cargo.toml" if folder.path else ""
+    evidence = "Cargo.lock" if folder.has("Cargo.lock") else "Cargo.toml"
+    pinned_to = read_pinned_version(folder, "rust-toolchain")
     return Package(
         folder.path,
         "Rust",
         "cargo",
-        why,
-        tests=(f"cargo test{where}",),
-        checks=(f"cargo check{where}", f"cargo clippy{where}"),
+        evidence,
+        tests=(f"cargo test{location}",),
+        checks=(f"cargo check{location}", f"cargo clippy{location}"),
         facts=(f"toolchain {pinned_to}",) if pinned_to else (),
     )
 
 
-def go(folder: Folder, above: Sequence[Folder]) -> Package | None:
-    del above  # every go.mod is a module of its own
+def detect_go(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
+    del above  # every go.mod is a separate module
     if not folder.has("go.mod"):
         return None
-    inside = f"go -C {folder.path}" if folder.path else "go"
-    said = re.search(r"^go\s+([\d.]+)", folder.texts.get("go.mod", ""), re.MULTILINE)
+    command = f"go -C {folder.path}" if folder.path else "go"
+    version = re.search(r"^go\s+([\d.]+)", folder.texts.get("go.mod", ""), re.MULTILINE)
     return Package(
         folder.path,
         "Go",
         "go",
         "go.mod",
-        setup=f"{inside} mod download",
-        tests=(f"{inside} test ./...",),
-        checks=(f"{inside} vet ./...", f"{inside} build ./..."),
-        facts=(f"Go {said[1]}",) if said else (),
+        setup=f"{command} mod download",
+        tests=(f"{command} test ./...",),
+        checks=(f"{command} vet ./...", f"{command} build ./..."),
+        facts=(f"Go {version[1]}",) if version else (),
     )
 
 
-def java(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_java(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     """Detect a Maven or Gradle project; its wrapper script is preferred."""
-    gradle = folder.first("build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle")
+    gradle = folder.find_first("build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle")
     if folder.has("pom.xml") and not any(each.has("pom.xml") for each in above):
-        program = _wrapper(folder, "mvnw", "mvn")
-        where = f" -f {folder.path}/pom.xml" if folder.path else ""
+        program = _find_program(folder, "mvnw", "mvn")
+        location = f" -f {folder.path}/pom.xml" if folder.path else ""
         return Package(
             folder.path,
             "Java",
             "Maven",
             "pom.xml",
-            tests=(f"{program}{where} -q -B test",),
-            checks=(f"{program}{where} -q -B compile",),
+            tests=(f"{program}{location} -q -B test",),
+            checks=(f"{program}{location} -q -B compile",),
         )
-    if gradle and not any(each.first("settings.gradle.kts", "settings.gradle") for each in above):
-        program = _wrapper(folder, "gradlew", "gradle")
-        where = f" -p {folder.path}" if folder.path else ""
+    if gradle and not any(each.find_first("settings.gradle.kts", "settings.gradle") for each in above):
+        program = _find_program(folder, "gradlew", "gradle")
+        location = f" -p {folder.path}" if folder.path else ""
         language = "Kotlin or Java" if gradle.endswith(".kts") else "Java"
         return Package(
             folder.path,
             language,
             "Gradle",
             gradle,
-            tests=(f"{program}{where} test",),
-            checks=(f"{program}{where} check",),
+            tests=(f"{program}{location} test",),
+            checks=(f"{program}{location} check",),
         )
     return None
 
 
-def _wrapper(folder: Folder, wrapper: str, program: str) -> str:
+def _find_program(folder: ProjectFolder, wrapper: str, program: str) -> str:
     if not folder.has(wrapper):
         return program
     return f"{folder.path}/{wrapper}" if folder.path else f"./{wrapper}"
 
 
-def ruby(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_ruby(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     del above
     if not folder.has("Gemfile"):
         return None
     run = f"bundle exec --gemfile={folder.path}/Gemfile" if folder.path else "bundle exec"
-    says = folder.texts.get("Gemfile", "")
-    specs = folder.has(".rspec") or "spec" in folder.folders or "rspec" in says
-    version = pinned_version(folder, ".ruby-version")
+    gemfile = folder.texts.get("Gemfile", "")
+    uses_rspec = folder.has(".rspec") or "spec" in folder.folders or "rspec" in gemfile
+    version = read_pinned_version(folder, ".ruby-version")
     return Package(
         folder.path,
         "Ruby",
         "Bundler",
         "Gemfile.lock" if folder.has("Gemfile.lock") else "Gemfile",
         setup="bundle install" + (f" --gemfile={folder.path}/Gemfile" if folder.path else ""),
-        tests=(f"{run} rspec",) if specs else (f"{run} rake test",) if folder.has("Rakefile") else (),
-        checks=(f"{run} rubocop",) if folder.has(".rubocop.yml") or "rubocop" in says else (),
+        tests=(f"{run} rspec",) if uses_rspec else (f"{run} rake test",) if folder.has("Rakefile") else (),
+        checks=(f"{run} rubocop",) if folder.has(".rubocop.yml") or "rubocop" in gemfile else (),
         facts=(f"Ruby {version}",) if version else (),
     )
 
 
-def php(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_php(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     del above
     if not folder.has("composer.json"):
         return None
-    manifest = json_of(folder, "composer.json")
+    manifest = parse_json(folder, "composer.json")
     base = f"composer -d {folder.path}" if folder.path else "composer"
-    scripts = safe_names(sub_table(manifest, "scripts"))
+    scripts = filter_safe_names(read_table(manifest, "scripts"))
     tests = tuple(f"{base} run-script {name}" for name in scripts if name == "test")
     if not tests and folder.has("phpunit.xml", "phpunit.xml.dist"):
         inside = f"{folder.path}/" if folder.path else ""
         tests = (f"{inside}vendor/bin/phpunit" + (f" -c {folder.path}" if folder.path else ""),)
-    version = version_of(sub_table(manifest, "require").get("php"))
-    why = "composer.lock" if folder.has("composer.lock") else "composer.json"
-    known = (f"PHP {version}",) if version else ()
-    return Package(folder.path, "PHP", "Composer", why, f"{base} install", tests, (), known)
+    version = to_safe_version(read_table(manifest, "require").get("php"))
+    evidence = "composer.lock" if folder.has("composer.lock") else "composer.json"
+    facts = (f"PHP {version}",) if version else ()
+    return Package(folder.path, "PHP", "Composer", evidence, f"{base} install", tests, (), facts)
 
 
-def dotnet(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_dotnet(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     ends = (".sln", ".slnx", ".csproj", ".fsproj", ".vbproj")
-    there = sorted(name for name in folder.files if name.endswith(ends))
-    own = next((name for end in ends for name in there if name.endswith(end)), "")
-    if not own or any(name.endswith((".sln", ".slnx")) for each in above for name in each.files):
+    project_files = sorted(name for name in folder.files if name.endswith(ends))
+    main_file = next((name for end in ends for name in project_files if name.endswith(end)), "")
+    if not main_file or any(name.endswith((".sln", ".slnx")) for each in above for name in each.files):
         return None
-    if not re.fullmatch(r"[\w. +-]{1,80}", own):
+    if not re.fullmatch(r"[\w. +-]{1,80}", main_file):
         return None
-    place = f"{folder.path}/{own}" if folder.path else own
+    place = f"{folder.path}/{main_file}" if folder.path else main_file
     target = f'"{place}"' if " " in place else place
     return Package(
         folder.path,
-        "C#" if not own.endswith((".fsproj", ".vbproj")) else ".NET",
+        "C#" if not main_file.endswith((".fsproj", ".vbproj")) else ".NET",
         ".NET",
-        own,
+        main_file,
         f"dotnet restore {target}",
         (f"dotnet test {target}",),
         (f"dotnet build {target}",),
     )
 
 
-def deno(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_deno(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     del above
-    manifest = folder.first("deno.json", "deno.jsonc")
+    manifest = folder.find_first("deno.json", "deno.jsonc")
     if not manifest:
         return None
-    where = f" --config {folder.path}/{manifest}" if folder.path else ""
-    tests = (f"deno test{where}",)
-    return Package(folder.path, "TypeScript", "Deno", manifest, tests=tests, checks=(f"deno lint{where}",))
+    location = f" --config {folder.path}/{manifest}" if folder.path else ""
+    tests = (f"deno test{location}",)
+    return Package(folder.path, "TypeScript", "Deno", manifest, tests=tests, checks=(f"deno lint{location}",))
 
 
-def others(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_others(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     """Detect a package of a language with one manifest and one tool, such as Elixir, Swift or CMake."""
     del above
     if folder.path:
@@ -187,24 +187,26 @@ def others(folder: Folder, above: Sequence[Folder]) -> Package | None:
     return None
 
 
-def make(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_make(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     """Detect a Makefile with well-known targets, such as `test`."""
     del above
-    name = folder.first("Makefile", "makefile", "GNUmakefile")
-    return _goals(folder, name, "Make", f"make -C {folder.path}" if folder.path else "make", _TARGET)
+    name = folder.find_first("Makefile", "makefile", "GNUmakefile")
+    return _detect_goals(folder, name, "Make", f"make -C {folder.path}" if folder.path else "make", _TARGET)
 
 
-def just(folder: Folder, above: Sequence[Folder]) -> Package | None:
+def detect_just(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     """Detect a justfile with well-known recipes, such as `test`."""
     del above
-    name = folder.first("justfile", "Justfile", ".justfile")
-    where = f"just -f {folder.path}/{name} -d {folder.path}" if folder.path else "just"
-    return _goals(folder, name, "just", where, _RECIPE)
+    name = folder.find_first("justfile", "Justfile", ".justfile")
+    command = f"just -f {folder.path}/{name} -d {folder.path}" if folder.path else "just"
+    return _detect_goals(folder, name, "just", command, _RECIPE)
 
 
-def _goals(folder: Folder, name: str, manager: str, program: str, pattern: re.Pattern[str]) -> Package | None:
-    there = set(pattern.findall(folder.texts.get(name, ""))) if name else set[str]()
-    goals = [f"{program} {goal}" for goal in _GOALS if goal in there]
+def _detect_goals(
+    folder: ProjectFolder, name: str, manager: str, program: str, pattern: re.Pattern[str]
+) -> Package | None:
+    targets = set(pattern.findall(folder.texts.get(name, ""))) if name else set[str]()
+    goals = [f"{program} {goal}" for goal in _GOALS if goal in targets]
     if not goals:
         return None
     tests = tuple(goal for goal in goals if goal.endswith((" test", " tests")))
@@ -212,9 +214,22 @@ def _goals(folder: Folder, name: str, manager: str, program: str, pattern: re.Pa
     return Package(folder.path, "tasks", manager, name, tests=tests, checks=checks)
 
 
-KINDS: tuple[Kind, ...] = (javascript, deno, python, rust, go, java, ruby, php, dotnet, others, make, just)
-"""In the order in which a model is told of them."""
-READ = frozenset(
+DETECTORS: tuple[Detector, ...] = (
+    detect_javascript,
+    detect_deno,
+    detect_python,
+    detect_rust,
+    detect_go,
+    detect_java,
+    detect_ruby,
+    detect_php,
+    detect_dotnet,
+    detect_others,
+    detect_make,
+    detect_just,
+)
+"""In the order of the facts for a model."""
+READ_FILES = frozenset(
     {
         "package.json", ".nvmrc", ".node-version", "pyproject.toml", "Pipfile", "setup.cfg", "setup.py",
         "requirements.txt", "requirements-dev.txt", "tox.ini", ".python-version", "rust-toolchain", "go.mod",
@@ -222,4 +237,4 @@ READ = frozenset(
         "Justfile", ".justfile",
     }
 )  # fmt: skip
-"""The files whose text is looked at; of all others the name is enough."""
+"""Files whose text is read. For all others the name is enough."""

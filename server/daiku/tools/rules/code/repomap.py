@@ -1,4 +1,4 @@
-"""Which files of a repository matter, and what they define: ranked by how much the rest stands on them."""
+"""Rank the files of a repository and their definitions by how much other code uses them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from typing import NamedTuple
 
 from daiku.dataclass import dataclass
 from daiku.tools.rules.code.commonnames import COMMON_NAMES
-from daiku.tools.rules.code.imports import Statements, tells_imports
+from daiku.tools.rules.code.imports import Statements, has_import_parser
 from daiku.tools.rules.code.modules import Modules
-from daiku.tools.rules.code.sidefiles import Side, side_of
+from daiku.tools.rules.code.sidefiles import Side, classify_path
 
-_DAMPING = 0.85
-_ROUNDS = 25
-_COMMON = 12
-"""A name defined in more files than this says nothing about where it comes from."""
-_WITHOUT_IMPORTS = 3
-"""Where the imports of a language are not understood, a name may be defined in this many files at most."""
-_DEEPEST = 4
-"""How many files in a row may pass a name on."""
-_IMPORT_ALONE = 0.3
-"""The weight of an import whose names are not known, against that of one use of a name."""
-_SIDES: Mapping[Side, float] = {
+_DAMPING_FACTOR = 0.85
+"""Damping factor of PageRank."""
+_ITERATIONS = 25
+"""Iterations of PageRank."""
+_MAX_DEFINERS = 12
+"""Largest number of files that define a name. A more common name does not identify its file."""
+_MAX_DEFINERS_WITHOUT_IMPORTS = 3
+"""The same number for languages whose imports are not parsed."""
+_MAX_REEXPORTS = 4
+"""Files in a row that may re-export a name."""
+_IMPORT_WEIGHT = 0.3
+"""Weight of an import without names, relative to one use of a name."""
+_SIDE_WEIGHTS: Mapping[Side, float] = {
     "": 1.0, "script": 0.3, "example": 0.1, "generated": 1e-5, "foreign": 1e-6, "test": 1e-7,
 }  # fmt: skip
-_NAMED = 1000.0
+_NAMED_BONUS = 1000.0
+"""Score that is added to files that the request names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Tag:
 
 
 class SourceFile(NamedTuple):
-    """What the map needs of one file: its names, the modules that it uses, how many lines it has."""
+    """The parts of a file that the map needs: its names, its imports, and its number of lines."""
 
     tags: tuple[Tag, ...] = ()
     statements: Statements = Statements()
@@ -50,140 +53,146 @@ class SourceFile(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """How much each file matters, and in each file each definition; only their order means something."""
+    """The ranks of files and of the definitions in each. Only their order is meaningful."""
 
     files: Mapping[str, float]
     names: Mapping[str, Mapping[str, float]]
 
 
 _Edges = dict[str, dict[tuple[str, str], float]]
-"""For each file the definitions (file, name) that it uses, with how much; no name: the file as a whole."""
+"""The definitions (file, name) that each file uses, with weights. An empty name is the complete file."""
 
 
-def rank(
+def rank_files(
     files: Mapping[str, SourceFile],
     modules: Modules,
     focus: Collection[str] = (),
-    named: Collection[str] = (),
+    named_paths: Collection[str] = (),
 ) -> Ranks:
-    """Rank `files` (by path) and what they define.
+    """Rank `files` (by path) and their definitions.
 
-    A file matters as much as others stand on it (PageRank along imports, from `focus` and `named` where these
-    are given), as it ties other files together, and as there is much in it. Tests and other files beside the
-    code come after it, and `named` before everything.
+    The rank of a file grows with its use by others (PageRank along imports, starting at `focus` and `named_paths`
+    if given), with the number of files that it uses, and with its length. Tests and other side files come
+    last, `named_paths` files first.
     """
-    edges = _edges(files, modules)
-    start = {path for path in (*focus, *named) if path in files}
-    weights = _page_rank(edges, start)
+    edges = _build_edges(files, modules)
+    start = {path for path in (*focus, *named_paths) if path in files}
+    weights = _compute_page_rank(edges, start)
     scores: dict[str, float] = {}
     for path, file in files.items():
-        ties = len({target for target, _ in edges[path]})
-        scores[path] = weights[path] * (1 + ties) * (10 + file.lines) * _SIDES[side_of(path)]
-        if path in named:
-            scores[path] += _NAMED
-    return Ranks(scores, _names(files, edges, weights))
+        used_files = len({target for target, _ in edges[path]})
+        scores[path] = (
+            weights[path] * (1 + used_files) * (10 + file.lines) * _SIDE_WEIGHTS[classify_path(path)]
+        )
+        if path in named_paths:
+            scores[path] += _NAMED_BONUS
+    return Ranks(scores, _rank_names(files, edges, weights))
 
 
-def _names(
+def _rank_names(
     files: Mapping[str, SourceFile], edges: _Edges, weights: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """What each definition gets of the weight of those who use it; what nobody uses still a little of its file's."""
-    found = {path: {t.name: 0.0 for t in file.tags if t.is_definition} for path, file in files.items()}
+    """Distribute the weight of each user among the definitions that it uses. Unused ones get a little of
+    their file's."""
+    scores = {path: {t.name: 0.0 for t in file.tags if t.is_definition} for path, file in files.items()}
     for source, targets in edges.items():
         total = sum(targets.values())
         for (path, name), weight in targets.items():
             if name:
-                found[path][name] += weights[source] * weight / total
+                scores[path][name] += weights[source] * weight / total
     for path, file in files.items():
-        names = found[path]
+        names = scores[path]
         for tag in file.tags:
             if tag.is_definition:
-                inner = 0.2 if tag.indent else 1.0
-                plain = 0.1 if tag.name in COMMON_NAMES or tag.name.startswith("_") else 1.0
-                names[tag.name] += 0.05 * inner * plain * weights[path] / len(names)
-    return found
+                nesting_factor = 0.2 if tag.indent else 1.0
+                name_factor = 0.1 if tag.name in COMMON_NAMES or tag.name.startswith("_") else 1.0
+                names[tag.name] += 0.05 * nesting_factor * name_factor * weights[path] / len(names)
+    return scores
 
 
-# ---- who uses what
+# ---- uses between files
 
 
-def _edges(files: Mapping[str, SourceFile], modules: Modules) -> _Edges:
-    defined: dict[str, set[str]] = defaultdict(set)
+def _build_edges(files: Mapping[str, SourceFile], modules: Modules) -> _Edges:
+    definers: dict[str, set[str]] = defaultdict(set)
     for path, file in files.items():
         for tag in file.tags:
             if tag.is_definition:
-                defined[tag.name].add(path)
-    used = {path: _used_modules(path, file, files, modules) for path, file in files.items()}
-    return {path: _of_file(path, file, defined, used) for path, file in files.items()}
+                definers[tag.name].add(path)
+    uses = {path: _find_uses(path, file, files, modules) for path, file in files.items()}
+    return {path: _weigh_uses(path, file, definers, uses) for path, file in files.items()}
 
 
-class _Uses(NamedTuple):
-    """The files that one file imports, those of them that it passes on, and the names that it takes by name."""
+class _FileUses(NamedTuple):
+    """The files that a file imports, those that it re-exports, the names that it imports, and files of its
+    package."""
 
     files: tuple[str, ...] = ()
-    passed_on: tuple[str, ...] = ()
+    reexported: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    package_files: tuple[str, ...] = ()
 
 
-def _suffix(path: str) -> str:
+def _suffix_of(path: str) -> str:
     name = path.rpartition("/")[2]
     return f".{name.rpartition('.')[2].lower()}" if "." in name else ""
 
 
-def _used_modules(path: str, file: SourceFile, files: Mapping[str, SourceFile], modules: Modules) -> _Uses:
-    suffix = _suffix(path)
-    whole: dict[str, None] = {}
-    passed: dict[str, None] = {}
+def _find_uses(path: str, file: SourceFile, files: Mapping[str, SourceFile], modules: Modules) -> _FileUses:
+    suffix = _suffix_of(path)
+    imported: dict[str, None] = {}
+    reexported: dict[str, None] = {}
     names: list[str] = []
-    # In Python only a package's own file is there to pass names on.
-    passes = suffix != ".py" or path.endswith("__init__.py")
-    for wanted in file.statements.imports:
-        found = [target for target in modules.of(path, wanted, suffix) if target in files]
-        whole.update(dict.fromkeys(found))
-        if found:
-            names += wanted.names
-        if passes and wanted.passes_on:
-            passed.update(dict.fromkeys(found))
-    beside = tuple(other for other in modules.together(path, suffix) if other in files)
-    return _Uses(tuple(whole), tuple(passed), tuple(names), beside)
+    # In Python only a package's __init__.py re-exports names.
+    can_reexport = suffix != ".py" or path.endswith("__init__.py")
+    for statement in file.statements.imports:
+        targets = [target for target in modules.resolve(path, statement, suffix) if target in files]
+        imported.update(dict.fromkeys(targets))
+        if targets:
+            names += statement.names
+        if can_reexport and statement.reexports:
+            reexported.update(dict.fromkeys(targets))
+    package_files = tuple(other for other in modules.find_package_files(path, suffix) if other in files)
+    return _FileUses(tuple(imported), tuple(reexported), tuple(names), package_files)
 
 
-def _seen(path: str, used: Mapping[str, _Uses]) -> set[str]:
-    """The files whose names `path` can use: what it imports, and what that passes on."""
-    found = {*used[path].files, *used[path].beside}
-    edge = set(used[path].files)
-    for _ in range(_DEEPEST):
-        edge = {target for each in edge for target in used[each].passed_on} - found
-        if not edge:
+def _find_visible(path: str, uses: Mapping[str, _FileUses]) -> set[str]:
+    """Return the files whose names `path` can use: its imports, and what they re-export."""
+    visible = {*uses[path].files, *uses[path].package_files}
+    frontier = set(uses[path].files)
+    for _ in range(_MAX_REEXPORTS):
+        frontier = {target for imported in frontier for target in uses[imported].reexported} - visible
+        if not frontier:
             break
-        found |= edge
-    return found - {path}
+        visible |= frontier
+    return visible - {path}
 
 
-def _of_file(
-    path: str, file: SourceFile, defined: Mapping[str, set[str]], used: Mapping[str, _Uses]
+def _weigh_uses(
+    path: str, file: SourceFile, definers: Mapping[str, set[str]], uses: Mapping[str, _FileUses]
 ) -> dict[tuple[str, str], float]:
     counts = Counter(tag.name for tag in file.tags if not tag.is_definition)
-    counts.update(used[path].names)
-    along = tells_imports(_suffix(path))
-    seen = _seen(path, used) if along else set[str]()
-    found: dict[tuple[str, str], float] = {(target, ""): _IMPORT_ALONE for target in used[path].files}
+    counts.update(uses[path].names)
+    has_imports = has_import_parser(_suffix_of(path))
+    visible = _find_visible(path, uses) if has_imports else set[str]()
+    weights: dict[tuple[str, str], float] = {(target, ""): _IMPORT_WEIGHT for target in uses[path].files}
     for name, count in counts.items():
-        everywhere = defined.get(name, set[str]())
-        if not everywhere or name in COMMON_NAMES or path in everywhere:
+        defining_paths = definers.get(name, set[str]())
+        if not defining_paths or name in COMMON_NAMES or path in defining_paths:
             continue
-        places = everywhere & seen if along else everywhere
-        if not places or len(places) > (_COMMON if along else _WITHOUT_IMPORTS):
+        candidates = defining_paths & visible if has_imports else defining_paths
+        if not candidates or len(candidates) > (
+            _MAX_DEFINERS if has_imports else _MAX_DEFINERS_WITHOUT_IMPORTS
+        ):
             continue
-        telling = (0.1 if name.startswith("_") else 1.0) * (2.0 if len(name) >= 8 else 1.0)
-        for place in places:
-            found[place, name] = telling * sqrt(count) / len(places) / sqrt(len(everywhere))
-    return found
+        specificity = (0.1 if name.startswith("_") else 1.0) * (2.0 if len(name) >= 8 else 1.0)
+        for candidate in candidates:
+            weights[candidate, name] = specificity * sqrt(count) / len(candidates) / sqrt(len(defining_paths))
+    return weights
 
 
-def _page_rank(edges: _Edges, start_at: Collection[str]) -> dict[str, float]:
-    """How often a walk along `edges` comes by each file; it begins at `start_at` mostly, if there is any."""
+def _compute_page_rank(edges: _Edges, start_at: Collection[str]) -> dict[str, float]:
+    """Compute how often a random walk along `edges` visits each file. It restarts mostly at `start_at`."""
     if not edges:
         return {}
     share = 1 / len(edges)
@@ -196,14 +205,17 @@ def _page_rank(edges: _Edges, start_at: Collection[str]) -> dict[str, float]:
         for (path, _), weight in targets.items():
             sums[path] += weight
         total = sum(sums.values())
-        shares[source] = [(path, _DAMPING * weight / total) for path, weight in sums.items()]
+        shares[source] = [(path, _DAMPING_FACTOR * weight / total) for path, weight in sums.items()]
     weights = dict(start)
-    for _ in range(_ROUNDS):
-        idle = sum(weights[path] for path, targets in shares.items() if not targets)
-        fresh = {path: (1 - _DAMPING + _DAMPING * idle) * begin for path, begin in start.items()}
+    for _ in range(_ITERATIONS):
+        dangling = sum(weights[path] for path, targets in shares.items() if not targets)
+        next_weights = {
+            path: (1 - _DAMPING_FACTOR + _DAMPING_FACTOR * dangling) * start_weight
+            for path, start_weight in start.items()
+        }
         for source, targets in shares.items():
             weight = weights[source]
             for path, part in targets:
-                fresh[path] += weight * part
-        weights = fresh
+                next_weights[path] += weight * part
+        weights = next_weights
     return weights

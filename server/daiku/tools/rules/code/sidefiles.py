@@ -1,4 +1,4 @@
-"""Files beside the code itself, told by their paths: tests, generated and foreign code, examples, scripts."""
+"""Classify files by path: tests, generated and third-party code, examples, scripts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 Side = Literal["", "script", "example", "generated", "foreign", "test"]
-"""What a file is besides the code itself; empty for the code itself."""
+"""The kind of a side file; empty for the code itself."""
 
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|testing|testdata|test[-_]?utils?|__tests__|__mocks__|mocks|specs?|e2e|fixtures?|__fixtures__"
@@ -40,8 +40,8 @@ _KINDS: tuple[tuple[Side, re.Pattern[str]], ...] = (
 )
 
 
-def side_of(path: str) -> Side:
-    """What `path` (from the root, with `/`) is besides the code itself."""
+def classify_path(path: str) -> Side:
+    """Return the kind of `path` (from the root, with `/`); empty for the code itself."""
     for kind, pattern in _KINDS:
         if pattern.search(path):
             return kind

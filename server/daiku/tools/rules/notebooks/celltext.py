@@ -1,4 +1,4 @@
-"""Notebooks (.ipynb) as a text of cells, and such a text back into the JSON, byte for byte where nothing changed."""
+"""Convert notebooks (.ipynb) to a text of cells and back, byte for byte where nothing changed."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ _INDENTED = re.compile(r"\{(\r?\n)([ \t]+)\"")
 _DECODER = json.JSONDecoder()
 
 
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+def _skip_blanks(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
 
 
-def members(text: str, at: int) -> Iterator[tuple[str, JsonValue, int, int]]:
-    """Key, value and the value's span for each member of the object that begins at `at`; valid JSON."""
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        key, at = _DECODER.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)
-        value, at = _DECODER.raw_decode(text, start)
-        yield key, value, start, at
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
+def iterate_members(text: str, position: int) -> Iterator[tuple[str, JsonValue, int, int]]:
+    """Yield key, value, and the value's span of each member of the object at `position`, in valid JSON."""
+    position = _skip_blanks(text, position + 1)
+    while text[position] != "}":
+        key, position = _DECODER.raw_decode(text, position)
+        start = _skip_blanks(text, _skip_blanks(text, position) + 1)
+        value, position = _DECODER.raw_decode(text, start)
+        yield key, value, start, position
+        position = _skip_blanks(text, position)
+        position = _skip_blanks(text, position + 1) if text[position] == "," else position
 
 
-def elements(text: str, at: int) -> Iterator[tuple[JsonValue, int, int]]:
-    """Value and span for each element of the array that begins at `at`; valid JSON."""
-    at = _skip(text, at + 1)
-    while text[at] != "]":
-        value, end = _DECODER.raw_decode(text, at)
-        yield value, at, end
-        at = _skip(text, end)
-        at = _skip(text, at + 1) if text[at] == "," else at
+def iterate_elements(text: str, position: int) -> Iterator[tuple[JsonValue, int, int]]:
+    """Yield value and span of each element of the array at `position`, in valid JSON."""
+    position = _skip_blanks(text, position + 1)
+    while text[position] != "]":
+        value, end = _DECODER.raw_decode(text, position)
+        yield value, position, end
+        position = _skip_blanks(text, end)
+        position = _skip_blanks(text, position + 1) if text[position] == "," else position
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a JSON text is laid out; without `unit` it is all in one line."""
+    """The layout of a JSON text; without `unit` it is on one line."""
 
     unit: str
     newline: str
@@ -61,29 +61,30 @@ class Layout:
         return self.newline + self.unit * depth if self.unit else ""
 
 
-def layout_of(text: str) -> Layout:
-    """The layout of a JSON text, from its beginning; escapes only where it has them and nothing else."""
+def detect_layout(text: str) -> Layout:
+    """Detect the layout of a JSON text from its beginning. `ascii` if it contains escapes and only ASCII."""
     match = _INDENTED.match(text.lstrip())
     escapes = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
     return Layout(match[2] if match else "", match[1] if match else "\n", escapes)
 
 
-def _lines(source: str) -> list[str]:
+def _split_lines(source: str) -> list[str]:
     parts = source.split("\n")
     lines = [f"{part}\n" for part in parts[:-1]]
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
 def format_source(source: str, text: str, start: int, end: int, layout: Layout) -> str:
-    """A cell's source as its former value (`text[start:end]`) was written: string or lines, and their layout."""
+    """Format a cell's source like its former value (`text[start:end]`): string or lines, with the same
+    layout."""
     former = text[start:end]
     if former.startswith('"'):
         return json.dumps(source, ensure_ascii=layout.ascii)
-    lines = [json.dumps(line, ensure_ascii=layout.ascii) for line in _lines(source)]
+    lines = [json.dumps(line, ensure_ascii=layout.ascii) for line in _split_lines(source)]
     if not lines:
         return "[]"
     inner = former[1:-1]
-    first, last = inner[: _skip(inner, 0)], inner[len(inner.rstrip()) :]
+    first, last = inner[: _skip_blanks(inner, 0)], inner[len(inner.rstrip()) :]
     if inner.strip():
         between = f",{first}" if first else ", "
         return f"[{first}{between.join(lines)}{last}]"
@@ -95,7 +96,7 @@ def format_source(source: str, text: str, start: int, end: int, layout: Layout) 
 
 
 def format_cell(kind: str, source: str, cell_id: str, metadata: JsonObject, layout: Layout) -> str:
-    """A whole cell as Jupyter writes one, two levels deep."""
+    """Format a new cell as Jupyter does, two levels deep."""
     value: JsonObject = {"cell_type": kind}
     if kind == "code":
         value["execution_count"] = None
@@ -104,7 +105,7 @@ def format_cell(kind: str, source: str, cell_id: str, metadata: JsonObject, layo
     value["metadata"] = metadata
     if kind == "code":
         value["outputs"] = []
-    value["source"] = list(_lines(source))
+    value["source"] = list(_split_lines(source))
     if not layout.unit:
         return json.dumps(value, ensure_ascii=layout.ascii)
     text = json.dumps(value, ensure_ascii=layout.ascii, indent=layout.unit)
@@ -115,14 +116,16 @@ SUFFIX = ".ipynb"
 EMPTY = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
 
 _HEAD = re.compile(r"# %% cell (\d+|new) \[(code|markdown|raw)(?: ([^\]\s]+))?\](?:[ \t].*)?")
-_LIKE_HEAD = re.compile(r"\\*# %% cell (?:\d+|new) \[")
-_NOTES = 160
-_FORM = "`# %% cell 3 [code]` before the text of cell 3, `# %% cell new [markdown]` before that of a new one"
+_HEAD_LIKE = re.compile(r"\\*# %% cell (?:\d+|new) \[")
+_MAX_NOTES = 160
+_FORMAT_HINT = (
+    "`# %% cell 3 [code]` before the text of cell 3, `# %% cell new [markdown]` before that of a new one"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. `number` from 1, None for a new one; `notes`: its outputs in a few words."""
+    """A cell. `number` from 1, None for a new one; `notes`: a summary of its outputs."""
 
     number: int | None
     kind: str
@@ -133,7 +136,7 @@ class Cell:
 
 
 class CellSpan(NamedTuple):
-    """A cell with the span of its JSON object, and of its source's value in there."""
+    """A cell with the spans of its JSON object and of its source's value."""
 
     cell: Cell
     start: int
@@ -144,7 +147,7 @@ class CellSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """A notebook's JSON, with where its cells are; `start`, `end`: the span of the cells' array."""
+    """A notebook's JSON with the spans of its cells; `start`, `end`: the span of the cells' array."""
 
     raw: str
     cells: tuple[CellSpan, ...]
@@ -154,34 +157,34 @@ class Notebook:
 
 
 def is_notebook(path: str) -> bool:
-    """Return whether `path` has the extension of a notebook."""
+    """Return True if `path` has the extension of a notebook."""
     return path.lower().endswith(SUFFIX)
 
 
 def parse_notebook(raw: str) -> Notebook | None:
-    """The notebook of a JSON text; None where it is none (nbformat 4)."""
+    """Parse a notebook (nbformat 4); None for any other text."""
     try:
-        whole: JsonValue = json.loads(raw)
+        parsed: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(whole, dict) or not isinstance(whole.get("cells"), list):
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("cells"), list):
         return None
-    start, end = next((a, b) for key, _, a, b in members(raw, raw.index("{")) if key == "cells")
-    language = _language(whole.get("metadata")) or "python"
-    placed: list[CellSpan] = []
-    for value, a, b in elements(raw, start):
+    start, end = next((a, b) for key, _, a, b in iterate_members(raw, raw.index("{")) if key == "cells")
+    language = _find_language(parsed.get("metadata")) or "python"
+    cells: list[CellSpan] = []
+    for value, a, b in iterate_elements(raw, start):
         if not isinstance(value, dict):
             return None
-        spans = {key: (c, d) for key, _, c, d in members(raw, a)}
+        spans = {key: (c, d) for key, _, c, d in iterate_members(raw, a)}
         if "source" not in spans:
             return None
-        placed.append(CellSpan(_cell(len(placed) + 1, value, language), a, b, *spans["source"]))
-    minor = whole.get("nbformat_minor")
-    has_ids = any(p.cell.id for p in placed) or (not placed and isinstance(minor, int) and minor >= 5)
-    return Notebook(raw, tuple(placed), start, end, has_ids)
+        cells.append(CellSpan(_build_cell(len(cells) + 1, value, language), a, b, *spans["source"]))
+    minor = parsed.get("nbformat_minor")
+    has_ids = any(p.cell.id for p in cells) or (not cells and isinstance(minor, int) and minor >= 5)
+    return Notebook(raw, tuple(cells), start, end, has_ids)
 
 
-def _cell(number: int, value: JsonObject, language: str) -> Cell:
+def _build_cell(number: int, value: JsonObject, language: str) -> Cell:
     kind = str(value.get("cell_type"))
     kind = kind if kind in ("code", "markdown") else "raw"
     source = value["source"]
@@ -189,39 +192,43 @@ def _cell(number: int, value: JsonObject, language: str) -> Cell:
         number=number,
         kind=kind,
         source="".join(map(str, source)) if isinstance(source, list) else str(source),
-        language=(_language(value.get("metadata")) or language) if kind == "code" else "",
+        language=(_find_language(value.get("metadata")) or language) if kind == "code" else "",
         id=str(value.get("id") or ""),
-        notes=_notes(value.get("outputs")),
+        notes=_summarize_outputs(value.get("outputs")),
     )
 
 
 _LANGUAGES = (("vscode", "languageId"), ("language_info", "name"), ("kernelspec", "language"))
-"""Where the metadata of a cell or of a notebook names its language."""
+"""Keys in the metadata of a cell or a notebook that name its language."""
 
 
-def _language(metadata: JsonValue) -> str:
+def _find_language(metadata: JsonValue) -> str:
     table = metadata if isinstance(metadata, dict) else {}
     for key, name in _LANGUAGES:
-        found = table.get(key)
-        language = found.get(name) if isinstance(found, dict) else None
+        section = table.get(key)
+        language = section.get(name) if isinstance(section, dict) else None
         if isinstance(language, str) and language:
             return language
     return ""
 
 
-def _notes(outputs: JsonValue) -> str:
-    """What came of a cell, in a few words: kinds and sizes, an error's first line."""
-    said = [_note(each) for each in outputs if isinstance(each, dict)] if isinstance(outputs, list) else []
-    text = "; ".join(part for part in said if part).replace("\n", " ")
-    return text if len(text) <= _NOTES else f"{text[:_NOTES]} …"
+def _summarize_outputs(outputs: JsonValue) -> str:
+    """Summarize a cell's outputs: kinds and sizes, and an error's first line."""
+    summaries = (
+        [_summarize_output(output) for output in outputs if isinstance(output, dict)]
+        if isinstance(outputs, list)
+        else []
+    )
+    text = "; ".join(part for part in summaries if part).replace("\n", " ")
+    return text if len(text) <= _MAX_NOTES else f"{text[:_MAX_NOTES]} …"
 
 
-def _note(output: JsonObject) -> str:
+def _summarize_output(output: JsonObject) -> str:
     match output.get("output_type"):
         case "stream":
             text = output.get("text")
-            whole = "".join(map(str, text)) if isinstance(text, list) else str(text)
-            lines = len(whole.splitlines())
+            stream_text = "".join(map(str, text)) if isinstance(text, list) else str(text)
+            lines = len(stream_text.splitlines())
             return f"{output.get('name')} {lines} line{'' if lines == 1 else 's'}"
         case "error":
             return f"error {output.get('ename')}: {output.get('evalue')}"
@@ -230,116 +237,121 @@ def _note(output: JsonObject) -> str:
             return ", ".join(map(str, data)) if isinstance(data, dict) else ""
 
 
-# ---- as text
+# ---- to text
 
 
-def text_of(cells: Sequence[Cell]) -> str:
-    """Each cell under a line that names it: `# %% cell 2 [code python]`, its outputs in short behind."""
-    return "".join(_block(cell) for cell in cells)
+def format_cells(cells: Sequence[Cell]) -> str:
+    """Format each cell under a heading such as `# %% cell 2 [code python]`, with a summary of its outputs."""
+    return "".join(_format_cell_block(cell) for cell in cells)
 
 
-def as_text(raw: str) -> str | None:
-    """A notebook's JSON as the text of its cells; None where it is no notebook."""
-    found = parse_notebook(raw)
-    return None if found is None else text_of([placed.cell for placed in found.cells])
+def to_cell_text(raw: str) -> str | None:
+    """Convert a notebook's JSON to the text of its cells; None if it is not a notebook."""
+    notebook = parse_notebook(raw)
+    return None if notebook is None else format_cells([span.cell for span in notebook.cells])
 
 
-def _block(cell: Cell) -> str:
+def _format_cell_block(cell: Cell) -> str:
     number = "new" if cell.number is None else str(cell.number)
     mark = f"{cell.kind} {cell.language}" if cell.language else cell.kind
     notes = f" outputs: {cell.notes}" if cell.notes else ""
-    body = "\n".join(f"\\{line}" if _LIKE_HEAD.match(line) else line for line in cell.source.split("\n"))
+    body = "\n".join(f"\\{line}" if _HEAD_LIKE.match(line) else line for line in cell.source.split("\n"))
     return f"# %% cell {number} [{mark}]{notes}\n{body}\n"
 
 
-def first_lines(cells: Sequence[Cell]) -> tuple[int, ...]:
-    """For each cell the line (from 0) of the text form in which its source begins."""
+def find_first_lines(cells: Sequence[Cell]) -> tuple[int, ...]:
+    """Return for each cell the line (from 0) of the text form where its source begins."""
     lines: list[int] = []
-    at = 1
+    line_number = 1
     for cell in cells:
-        lines.append(at)
-        at += cell.source.count("\n") + 2
+        lines.append(line_number)
+        line_number += cell.source.count("\n") + 2
     return tuple(lines)
 
 
-def read_text(text: str) -> tuple[Cell, ...] | Refusal:
-    """The cells of a text form."""
+def parse_cells(text: str) -> tuple[Cell, ...] | Refusal:
+    """Parse the cells of a text form."""
     cells: list[Cell] = []
     body: list[str] = []
     head: re.Match[str] | None = None
     for line in [*text.removesuffix("\n").split("\n"), None]:
-        found = _HEAD.fullmatch(line.removesuffix("\r")) if line is not None else None
-        if line is not None and found is None:
-            body.append(line[1:] if line.startswith("\\") and _LIKE_HEAD.match(line) else line)
+        match = _HEAD.fullmatch(line.removesuffix("\r")) if line is not None else None
+        if line is not None and match is None:
+            body.append(line[1:] if line.startswith("\\") and _HEAD_LIKE.match(line) else line)
             continue
         if head is not None:
             number = None if head[1] == "new" else int(head[1])
             cells.append(Cell(number, head[2], "\n".join(body), head[3] or ""))
         elif "".join(body).strip():
-            return Refusal(f"The text before the first cell belongs to no cell: write {_FORM}.")
-        head, body = found, []
+            return Refusal(f"The text before the first cell belongs to no cell: write {_FORMAT_HINT}.")
+        head, body = match, []
     return tuple(cells)
 
 
-# ---- back into the JSON
+# ---- to JSON
 
 
-def merge_text(raw: str, text: str) -> str | Refusal:
-    """The JSON with the cells as `text` has them. What is not named there is taken out, `new` cells come
-    in; all else (metadata, ids, outputs, the JSON's layout) stays as it is."""
+def merge_cell_text(raw: str, text: str) -> str | Refusal:
+    """Replace the notebook's cells with those of `text`.
+
+    Missing cells are removed, `new` cells are added; everything else (metadata, ids, outputs, the JSON's
+    layout) stays.
+    """
     notebook = parse_notebook(raw)
     if notebook is None:
         return Refusal("It is no notebook of format 4: it can only be changed as JSON.")
-    wanted = read_text(text)
-    if isinstance(wanted, Refusal):
-        return wanted
-    numbers = [cell.number for cell in wanted if cell.number is not None]
-    wrong = next((n for n in numbers if not 1 <= n <= len(notebook.cells)), None)
-    if wrong is not None:
-        return Refusal(f"There is no cell {wrong}: there are {len(notebook.cells)}. A new one is `cell new`.")
+    parsed = parse_cells(text)
+    if isinstance(parsed, Refusal):
+        return parsed
+    numbers = [cell.number for cell in parsed if cell.number is not None]
+    unknown_number = next((n for n in numbers if not 1 <= n <= len(notebook.cells)), None)
+    if unknown_number is not None:
+        return Refusal(
+            f"There is no cell {unknown_number}: there are {len(notebook.cells)}. A new one is `cell new`."
+        )
     if len(set(numbers)) < len(numbers):
-        return Refusal(f"Cell {max(numbers, key=numbers.count)} stands twice. Write {_FORM}.")
-    return write_cells(notebook, [_trimmed(cell, notebook) for cell in wanted])
+        return Refusal(f"Cell {max(numbers, key=numbers.count)} stands twice. Write {_FORMAT_HINT}.")
+    return write_cells(notebook, [_trim_blank_lines(cell, notebook) for cell in parsed])
 
 
-def _trimmed(cell: Cell, notebook: Notebook) -> Cell:
-    """Blank lines that only part a cell from the next are not meant to be in it."""
+def _trim_blank_lines(cell: Cell, notebook: Notebook) -> Cell:
+    """Remove trailing blank lines that only separate a cell from the next."""
     old = notebook.cells[cell.number - 1].cell.source if cell.number else ""
     if cell.source == old or old.endswith("\n"):
         return cell
     return Cell(cell.number, cell.kind, cell.source.rstrip("\n"), cell.language)
 
 
-def write_cells(notebook: Notebook, wanted: Sequence[Cell]) -> str:
-    """The JSON with these cells; `number` says which cell of `notebook` one was."""
-    layout = layout_of(notebook.raw)
-    parts = list(_element_texts(notebook, wanted, layout))
+def write_cells(notebook: Notebook, cells: Sequence[Cell]) -> str:
+    """Return the JSON with these cells; `number`: the cell of `notebook` that each one was."""
+    layout = detect_layout(notebook.raw)
+    parts = list(_iterate_cell_json(notebook, cells, layout))
     raw = notebook.raw
-    if [cell.number for cell in wanted] == [placed.cell.number for placed in notebook.cells]:
-        at, pieces = 0, list[str]()
-        for placed, part in zip(notebook.cells, parts, strict=True):
-            pieces += (raw[at : placed.start], part)
-            at = placed.end
-        return "".join([*pieces, raw[at:]])
-    lead, between, tail = _around(notebook, layout)
-    array = f"[{lead}{between.join(parts)}{tail}]" if parts else "[]"
+    if [cell.number for cell in cells] == [span.cell.number for span in notebook.cells]:
+        position, pieces = 0, list[str]()
+        for span, part in zip(notebook.cells, parts, strict=True):
+            pieces += (raw[position : span.start], part)
+            position = span.end
+        return "".join([*pieces, raw[position:]])
+    before, between, tail = _find_separators(notebook, layout)
+    array = f"[{before}{between.join(parts)}{tail}]" if parts else "[]"
     return raw[: notebook.start] + array + raw[notebook.end :]
 
 
-def _around(notebook: Notebook, layout: Layout) -> tuple[str, str, str]:
-    """What stands before the first cell, between two, after the last."""
+def _find_separators(notebook: Notebook, layout: Layout) -> tuple[str, str, str]:
+    """Return the text before the first cell, between two, and after the last."""
     raw, cells = notebook.raw, notebook.cells
     if not cells:
         return layout.line(2), f",{layout.line(2)}" if layout.unit else ", ", layout.line(1)
-    lead, tail = raw[notebook.start + 1 : cells[0].start], raw[cells[-1].end : notebook.end - 1]
-    between = raw[cells[0].end : cells[1].start] if len(cells) > 1 else f",{lead or ' '}"
-    return lead, between, tail
+    before, tail = raw[notebook.start + 1 : cells[0].start], raw[cells[-1].end : notebook.end - 1]
+    between = raw[cells[0].end : cells[1].start] if len(cells) > 1 else f",{before or ' '}"
+    return before, between, tail
 
 
-def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -> Iterator[str]:
+def _iterate_cell_json(notebook: Notebook, new_cells: Sequence[Cell], layout: Layout) -> Iterator[str]:
     raw = notebook.raw
     ids = {placed.cell.id for placed in notebook.cells}
-    for index, cell in enumerate(wanted):
+    for index, cell in enumerate(new_cells):
         old = notebook.cells[cell.number - 1] if cell.number is not None else None
         if old is not None and old.cell.kind == cell.kind:
             if old.cell.source == cell.source:
@@ -348,51 +360,53 @@ def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -
             value = format_source(cell.source, raw, old.source_start, old.source_end, layout)
             yield raw[old.start : old.source_start] + value + raw[old.source_end : old.end]
             continue
-        kept: JsonValue = json.loads(raw[old.start : old.end]) if old is not None else {}
-        metadata = kept.get("metadata") if isinstance(kept, dict) else None
-        known = old.cell.id if old is not None else ""
-        if notebook.has_ids and not known:
-            known = _fresh_id(index, cell.source, ids)
+        old_json: JsonValue = json.loads(raw[old.start : old.end]) if old is not None else {}
+        metadata = old_json.get("metadata") if isinstance(old_json, dict) else None
+        cell_id = old.cell.id if old is not None else ""
+        if notebook.has_ids and not cell_id:
+            cell_id = _generate_id(index, cell.source, ids)
         metadata = metadata if isinstance(metadata, dict) else {}
-        yield format_cell(cell.kind, cell.source, known, metadata, layout)
+        yield format_cell(cell.kind, cell.source, cell_id, metadata, layout)
 
 
-def _fresh_id(index: int, source: str, taken: set[str]) -> str:
-    sources = (f"{index}:{n}:{source}".encode("utf-8", "surrogatepass") for n in range(len(taken) + 1))
-    made = next(each for data in sources if (each := sha256(data).hexdigest()[:8]) not in taken)
-    taken.add(made)
-    return made
+def _generate_id(index: int, source: str, used_ids: set[str]) -> str:
+    sources = (f"{index}:{n}:{source}".encode("utf-8", "surrogatepass") for n in range(len(used_ids) + 1))
+    generated = next(
+        candidate for data in sources if (candidate := sha256(data).hexdigest()[:8]) not in used_ids
+    )
+    used_ids.add(generated)
+    return generated
 
 
 def match_cells(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
-    """`cells` with the number (from 1) of the former cell that each was: by id, else by its text and place."""
+    """Return `cells` with the number (from 1) of the former cell: matched by id, else by text and position."""
     by_id = {cell.id: number for number, cell in enumerate(former, 1) if cell.id}
     numbers: dict[int, int] = {}
     for index, cell in enumerate(cells):
         if (number := by_id.pop(cell.id, None)) is not None:
             numbers[index] = number
-    taken = set(numbers.values())
-    old = [n for n in range(1, len(former) + 1) if n not in taken]
-    named = any(cell.id for cell in former)
-    new = [i for i in range(len(cells)) if i not in numbers and not (named and cells[i].id)]
-    keys = [_likeness(former[n - 1]) for n in old], [_likeness(cells[i]) for i in new]
+    used = set(numbers.values())
+    old = [n for n in range(1, len(former) + 1) if n not in used]
+    has_ids = any(cell.id for cell in former)
+    new = [i for i in range(len(cells)) if i not in numbers and not (has_ids and cells[i].id)]
+    keys = [_comparison_key(former[n - 1]) for n in old], [_comparison_key(cells[i]) for i in new]
     for kind, a, b, c, d in compute_line_ops(*keys):
-        if kind == "equal" or (kind == "replace" and not named):
+        if kind == "equal" or (kind == "replace" and not has_ids):
             pairs = zip(old[a:b], new[c:d], strict=False)
             numbers.update((i, n) for n, i in pairs if former[n - 1].kind == cells[i].kind)
     return [replace(cell, number=numbers.get(index)) for index, cell in enumerate(cells)]
 
 
-def _likeness(cell: Cell) -> str:
+def _comparison_key(cell: Cell) -> str:
     return f"{cell.kind}\0{cell.source}"
 
 
-def with_cell_texts(change: FileChange) -> FileChange:
-    """Convert a notebook's change from JSON to cell text; other changes are returned unchanged."""
+def to_cell_change(change: FileChange) -> FileChange:
+    """Convert a notebook's change from JSON to cell text. Other changes are returned unchanged."""
     if not is_notebook(change.path):
         return change
-    old, new = (None if side is None else as_text(side) for side in (change.old, change.new))
-    unread = (change.old is not None and old is None) or (change.new is not None and new is None)
-    if unread or old == new:
+    old, new = (None if version is None else to_cell_text(version) for version in (change.old, change.new))
+    is_invalid = (change.old is not None and old is None) or (change.new is not None and new is None)
+    if is_invalid or old == new:
         return change
     return change.model_copy(update={"old": old, "new": new})
