@@ -11,7 +11,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
-from daiku.eval.copies import changed_since, find_stray, make_copy, restore, snapshot
+from daiku.eval.copies import find_changed, find_stray, make_copy, restore
 from daiku.eval.task import Task, read_tasks
 from daiku.tools.shell.lines import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
@@ -158,10 +158,10 @@ def test_a_snapshot_reads_no_file_through_a_link(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "kept").symlink_to(tmp_path / "home/.ssh/id_rsa")
-    before = snapshot(copy, ["*"])
+    before = take_snapshot(copy, ["*"])
     assert SECRET.encode() not in [content for content, _ in before.files.values()]
     (copy / "kept").unlink()
     (copy / "kept").write_text("changed")
-    assert changed_since(copy, ["*"], before) == ("kept",)
+    assert find_changed(copy, ["*"], before) == ("kept",)
     restore(copy, ["*"], before, task)
     assert (copy / "kept").readlink() == tmp_path / "home/.ssh/id_rsa"

@@ -17,10 +17,10 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.held import Lesson
 from daiku.eval.attempt import Setting
-from daiku.eval.compare import beside
-from daiku.eval.evaluate import Wanted, evaluate
-from daiku.eval.results import Attempt, Evaluation
-from daiku.eval.task import BUILTIN, Task, builtin_folder, choose, is_builtin, read_tasks
+from daiku.eval.compare import compare_evaluations
+from daiku.eval.evaluate import EvaluationPlan, evaluate
+from daiku.eval.results import EvalAttempt, Evaluation
+from daiku.eval.task import BUILTIN, Task, builtin_folder, choose_tasks, is_builtin, read_tasks
 from daiku.fronts.cli.app_setup import print_notices, settings_for
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.evaluations import (
@@ -93,7 +93,7 @@ def eval_(**options: Any) -> int:
     if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
         raise usage_error(say("error.eval_with_lesson"))
     baseline = _read_baseline(chosen.baseline)
-    tasks = choose(read_tasks(folder), chosen.only)
+    tasks = choose_tasks(read_tasks(folder), chosen.only)
     if chosen.listed:
         fields = {"language", "summary", "needs"}
         rows = [{"name": task.name, **task.file.model_dump(mode="json", include=fields)} for task in tasks]
@@ -105,7 +105,7 @@ def eval_(**options: Any) -> int:
     if not _are_trusted(chosen, folder):
         chosen = _ask_for_consent(chosen, tasks)
     evaluation = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
-    evaluation = beside(baseline, evaluation) if baseline is not None else evaluation
+    evaluation = compare_evaluations(baseline, evaluation) if baseline is not None else evaluation
     if chosen.as_json:
         write_json(evaluation.model_dump_json(by_alias=True))
     else:
@@ -147,7 +147,7 @@ def _read_baseline(name: str) -> Evaluation | None:
 
 async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
     settings, state = _settings(chosen, folder)
-    evaluation_plan = Wanted(
+    evaluation_plan = EvaluationPlan(
         tasks=tasks,
         settings=settings,
         home=state,
@@ -160,7 +160,7 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
     )
     people, stopped = human_stream(), asyncio.Event()
 
-    def print_progress(attempt: Attempt, number: int, count: int) -> None:
+    def print_progress(attempt: EvalAttempt, number: int, count: int) -> None:
         people.write(progress_line(attempt, number, count, people) + "\n")
 
     restore = stop_on_interrupt(stopped)

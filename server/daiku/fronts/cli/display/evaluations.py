@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from daiku.domain.messages import Usage
 from daiku.eval.attempt import missing_programs
-from daiku.eval.results import Attempt, Comparison, Evaluation, Outcome, Ratio, Totals
+from daiku.eval.results import Comparison, EvalAttempt, Evaluation, Outcome, Ratio, Totals
 from daiku.eval.task import Task
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe
 from daiku.texts.terminal import localize, say
@@ -48,7 +48,7 @@ def _missing_note(task: Task) -> str:
     return f"  ({say('eval.needs', names=safe(', '.join(missing)))})" if missing else ""
 
 
-def progress_line(attempt: Attempt, number: int, count: int, out: Terminal) -> str:
+def progress_line(attempt: EvalAttempt, number: int, count: int, out: Terminal) -> str:
     """Return the line for a finished attempt."""
     outcome = out.paint(_outcome_text(attempt), COLOURS[attempt.outcome])
     parts = [f"[{number}/{count}]", safe(attempt.task), f"{attempt.setting}{attempt.repeat}", outcome]
@@ -116,7 +116,7 @@ def call_lines(evaluation: Evaluation) -> Iterator[str]:
             )
 
 
-def _row(attempt: Attempt) -> tuple[str, ...]:
+def _row(attempt: EvalAttempt) -> tuple[str, ...]:
     usage = attempt.usage
     has_calls = bool(attempt.calls)
     return (
@@ -134,7 +134,7 @@ def _row(attempt: Attempt) -> tuple[str, ...]:
     )
 
 
-def _outcome_text(attempt: Attempt) -> str:
+def _outcome_text(attempt: EvalAttempt) -> str:
     return say(f"eval.outcome.{attempt.outcome}")
 
 
