@@ -11,7 +11,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
-from daiku.eval.copies import find_changed, find_stray, make_copy, restore
+from daiku.eval.copies import find_changed, find_stray, make_copy, restore, take_snapshot
 from daiku.eval.task import Task, read_tasks
 from daiku.tools.shell.lines import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
