@@ -20,8 +20,8 @@ from daiku.settings.config import Config
 from daiku.store.lock import Lock, MemoryLock
 from daiku.testing import FakeLLM
 from daiku.texts.text import Text
-from daiku.trace.fork import Copies
-from daiku.trace.sessions import KeepsSessions
+from daiku.trace.fork import CopyReferences
+from daiku.trace.sessions import SessionStore
 from daiku.workspace.disk import DiskWorkspace
 
 
@@ -64,7 +64,7 @@ class Lists:
     def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
         return []
 
-    def fork_session(self, session: str, at_seq: int, copies: Copies | None = None) -> Session:
+    def fork_session(self, session: str, at_seq: int, copies: CopyReferences | None = None) -> Session:
         raise missing(session)
 
     def session_of_run(self, run: str) -> str:
@@ -101,7 +101,7 @@ class Writer:
         return self.lists.seqs[self.session]
 
     def write(
-        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
+        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, durable: bool = False
     ) -> list[Chunk]:
         made: list[Chunk] = []
         for event in events:
@@ -114,7 +114,7 @@ class Writer:
 
 async def test_runs_keep_their_sessions_in_whatever_they_are_given(tmp_path: Path) -> None:
     """R1.2, X.30: what keeps sessions is exchanged like the model and the tools."""
-    lists: KeepsSessions = Lists()
+    lists: SessionStore = Lists()
     llm = FakeLLM("I will.", "It is 7.")
     app = build(
         Config(),

@@ -25,7 +25,7 @@ from daiku.playbook.rules.lessons.similar import are_near_duplicates
 from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.trace.copies import Copies, Place, copies_in, copies_of
+from daiku.trace.copies import RunCopies, RunLocation, copies_in, copies_of
 
 LearnMode = Literal["off", "review", "auto"]
 FEW = 200
@@ -213,7 +213,7 @@ def observe_session(
 
 
 def list_observations(
-    sessions: ReadsSessions, copies: Callable[[str], Copies], chunks: Sequence[Chunk]
+    sessions: ReadsSessions, copies: Callable[[str], RunCopies], chunks: Sequence[Chunk]
 ) -> tuple[Observation, ...]:
     """Return the observations of a session's runs, each under the original run."""
     session = chunks[0].session
@@ -228,9 +228,9 @@ def list_observations(
     observations: list[Observation] = []
     for run in outcomes(session):
         records = copies(run)
-        places = {Place(session, run), *records.copies}
+        places = {RunLocation(session, run), *records.copies}
         with suppress(UsageError):
-            places.add(Place(sessions.session_of_run(records.original), records.original))
+            places.add(RunLocation(sessions.session_of_run(records.original), records.original))
         ordered = sorted(
             places, key=lambda place: (place.run != records.original, place)
         )  # the first of equal ones wins

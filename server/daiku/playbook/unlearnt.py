@@ -14,7 +14,7 @@ from daiku.run.recorded.history import last_start
 from daiku.run.services import RecordsPendingRuns
 from daiku.store.database import Database
 from daiku.trace.journal import Journal
-from daiku.trace.sessions import KeepsSessions
+from daiku.trace.sessions import SessionStore
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ SECONDS = 2.0
 """Time in seconds after which no further session is started."""
 
 
-def find_left_sessions(journal: KeepsSessions, pending: RecordsPendingRuns) -> tuple[str, ...]:
+def find_left_sessions(journal: SessionStore, pending: RecordsPendingRuns) -> tuple[str, ...]:
     """Return the sessions with pending runs that no process is running."""
     return tuple(session for session in pending.sessions() if journal.is_free(session))
 

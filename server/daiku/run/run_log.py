@@ -17,7 +17,7 @@ from daiku.run.services import RunServices
 from daiku.run.waiting import can_ask_user, open_questions
 from daiku.team.agent import Agent
 from daiku.texts.text import text
-from daiku.trace.sessions import WritesChunks
+from daiku.trace.sessions import ChunkWriter
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class RunLog:
     run: str
     session: str
     record: Recorder
-    writer: WritesChunks
+    writer: ChunkWriter
     listener: Listener
     parent: str | None
 
@@ -87,7 +87,7 @@ def open_log(
         for event in events:
             if isinstance(event, ToolCallEvent) and _acts_outside(services, event.tool):
                 is_durable = True
-        chunks = writer.write(run, parent, agent.name, events, surely=is_durable)
+        chunks = writer.write(run, parent, agent.name, events, durable=is_durable)
         for chunk in chunks:
             if trace is not None and chunk.event.type not in EPHEMERAL:
                 trace(chunk)

@@ -19,7 +19,7 @@ from daiku.team.known import Agents
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Tool
-from daiku.trace.sessions import KeepsSessions
+from daiku.trace.sessions import SessionStore
 from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class RunServices:
     guard's policy."""
 
     config: Config
-    journal: KeepsSessions
+    journal: SessionStore
     registry: ToolRegistry
     workspace: Workspace
     checkpoints: Checkpoints

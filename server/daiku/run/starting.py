@@ -138,7 +138,9 @@ NAMED_OTHERS = 3
 def concurrent_run_notices(services: RunServices, session: str) -> tuple[Notice, ...]:
     """Return a notice if other live runs in this folder may change the same files."""
     folder = services.workspace_key
-    others = services.journal.running_titles(folder, beside=session, most=NAMED_OTHERS + 1) if folder else []
+    others = (
+        services.journal.running_titles(folder, excluding=session, most=NAMED_OTHERS + 1) if folder else []
+    )
     if not others:
         return ()
     names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])

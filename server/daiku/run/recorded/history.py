@@ -29,7 +29,7 @@ from daiku.run.rules.state.fold import fold
 from daiku.run.rules.state.state import State
 from daiku.team.rules.proof.evidence import Evidence, find_exit_code, merge_evidence
 from daiku.texts.rules.truncate import truncate_middle
-from daiku.trace.sessions import KeepsSessions
+from daiku.trace.sessions import SessionStore
 from daiku.workspace.checkpoints import CheckpointStore
 
 
@@ -68,13 +68,13 @@ def states_of_runs(chunks: Sequence[Chunk]) -> Iterator[State]:
         yield state
 
 
-def evidence_of_session(journal: KeepsSessions, session: str) -> Evidence:
+def evidence_of_session(journal: SessionStore, session: str) -> Evidence:
     """Return the combined evidence of a session's runs; empty evidence for a new session."""
     states = states_of_runs(journal.chunks(session)) if session else ()
     return reduce(merge_evidence, (state.done for state in states), Evidence())
 
 
-def allowed_paths(journal: KeepsSessions, session: str) -> frozenset[str]:
+def allowed_paths(journal: SessionStore, session: str) -> frozenset[str]:
     """Return the paths of the calls in a session that a user approved."""
     from daiku.guard.rules.referenced_paths import touched_paths  # when used
 
@@ -85,7 +85,7 @@ def allowed_paths(journal: KeepsSessions, session: str) -> frozenset[str]:
     return frozenset(posixpath.normpath(path) for call in calls for path in touched_paths(call))
 
 
-def open_calls(journal: KeepsSessions, session: str) -> frozenset[str]:
+def open_calls(journal: SessionStore, session: str) -> frozenset[str]:
     """Return the ids of a session's calls that started and have no result."""
     events = [chunk.event for chunk in journal.chunks(session)] if session else []
     ended = {event.id for event in events if isinstance(event, ToolResponse)}
