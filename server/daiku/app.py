@@ -45,7 +45,7 @@ from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
-from daiku.trace.telemetry.opening import end_of_trace, open_trace
+from daiku.trace.telemetry.opening import closer_of_trace, open_trace
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.outputs import Outputs
 
@@ -280,7 +280,7 @@ def _assemble(
         make_reviews=make_reviews,
         plugged=plugged,
         stores=stores if parts.stores is None else None,
-        end_trace=end_of_trace(services.trace, parts.trace),
+        end_trace=closer_of_trace(services.trace, parts.trace),
         memory=memory,
         evaluations=documents.evaluations,
     )

@@ -18,7 +18,7 @@ from daiku.settings.check import Key, dotted, field_at, model_of, nearest_key, u
 from daiku.settings.config import Config
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
-from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
+from daiku.trace.telemetry.endpoint import OTLP_HEADERS, parse_headers
 
 _OTHER_NAMES: dict[str, Key] = {
     "GITHUB_API_URL": ("github", "api_url"),
@@ -110,7 +110,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
         if SECRET_NAME.search(header) or header.lower() == "authorization"
     ]
     others += _secret_parts(config.trace.otlp_endpoint)
-    others += headers_of(environ.get(OTLP_HEADERS, "")).values()
+    others += parse_headers(environ.get(OTLP_HEADERS, "")).values()
     found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
     return tuple(sorted({s.strip() for s in found if len(s.strip()) >= 8}))
 

@@ -22,7 +22,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text
-from daiku.trace.rules.bounded import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, bounded
+from daiku.trace.rules.bounded import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, truncate_json
 from daiku.trace.rules.lines import as_jsonl, trace_lines
 
 
@@ -108,7 +108,7 @@ def test_what_is_cut_of_a_result_is_marked_in_its_place() -> None:
     )
 )
 def test_what_is_small_is_whole(value: JsonValue) -> None:
-    assert bounded(value) == value or len(json.dumps(value)) > 10_000 or _deep(value)
+    assert truncate_json(value) == value or len(json.dumps(value)) > 10_000 or _deep(value)
 
 
 def _deep(value: JsonValue, at: int = 0) -> bool:

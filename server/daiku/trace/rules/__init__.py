@@ -1,1 +1,1 @@
-"""The chunks of a session as trace lines and as spans."""
+"""Trace lines and spans derived from a session's chunks. Pure."""

@@ -1,4 +1,4 @@
-"""A session's chunks as spans: one for each agent at work, each call of a model, each call of a tool."""
+"""Spans of a session: one for each agent's run, model call, and tool call."""
 
 from __future__ import annotations
 
@@ -31,22 +31,32 @@ from daiku.domain.messages import Usage
 SpanKind = Literal["agent", "chat", "tool"]
 SpanStatus = Literal["running", "ok", "failed", "cancelled"]
 
-OF_A_MODEL = frozenset(
+MODEL_FAILURES = frozenset(
     (
         *("auth", "rate_limit", "timeout", "connection", "overloaded", "bad_request", "not_found"),
         *("no_provider", "context_overflow", "stream_cut", "content_filter", "format"),
     )
 )
-"""Kinds of failures by which a call of a model ends."""
-WAITED_FOR = (AgentStart, ToolResponse, HandoffEnd, ApprovalGiven, InputGiven, Compacted, RunStarted, Usage)
-"""Behind each of these the loop goes on at once: a call of a model begins there."""
+"""Kinds of failures that end a model call."""
+MODEL_CALL_STARTS = (
+    AgentStart,
+    ToolResponse,
+    HandoffEnd,
+    ApprovalGiven,
+    InputGiven,
+    Compacted,
+    RunStarted,
+    Usage,
+)
+"""Events after which the loop continues immediately, so that a model call starts there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One stretch of work. `key`: its name in the session; `parent`: span around it; `top`: top run, one trace.
+    """A span of work.
 
-    `seq`: where it begins; `end`: None while under way; `tokens`: the agent's own; `asked`, `came`: content."""
+    `key`: its id in the session. `parent`: key of the outer span. `top`: top-level run, one trace. `seq`: seq
+    of its start. `end`: None while open. `tokens`: the agent's own. `input`, `output`: content."""
 
     key: str
     parent: str | None
@@ -61,20 +71,20 @@ class Span:
     call_id: str = ""
     model: str = ""
     answered_by: str = ""
-    """The model that answered: another one than was asked for where a fallback stepped in."""
+    """The model that answered; another one than requested after a fallback."""
     end: str | None = None
     status: SpanStatus = "running"
     error: str = ""
-    """Why it did not end well: the kind of the failure, the outcome of the call, or the status of the run."""
+    """Why it failed: the kind of the failure, the outcome of the call, or the status of the run."""
     tokens: Usage | None = None
     retries: int = 0
-    asked: JsonValue = None
-    came: JsonValue = None
+    input: JsonValue = None
+    output: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a tool under way."""
+    """An open tool call."""
 
     key: str
     start: str
@@ -84,7 +94,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Run:
-    """A run under way: its span, its open calls, and since when a model may be at work for it."""
+    """An open run: its span, its open calls, and the earliest start of its next model call."""
 
     span: Span
     since: str
@@ -92,14 +102,14 @@ class _Run:
     driven: bool
     tools: dict[str, _Call] = field(default_factory=dict[str, _Call])
     handoffs: dict[str, str] = field(default_factory=dict[str, str])
-    said: MessageEvent | None = None
+    reply: MessageEvent | None = None
     failure: str = ""
     retries: int = 0
     chats: int = 0
 
 
 class SpanRecorder:
-    """Makes the spans of one session: call it with each durable chunk, in order."""
+    """Builds the spans of one session; call it with each durable chunk, in order."""
 
     __slots__ = ("_runs",)
 
@@ -107,7 +117,7 @@ class SpanRecorder:
         self._runs: dict[str, _Run] = {}
 
     def __call__(self, chunk: Chunk) -> tuple[Span, ...]:
-        """The spans that end by `chunk`, the inner ones first."""
+        """Return the spans that `chunk` ends, inner ones first."""
         event, run = chunk.event, self._runs.get(chunk.run)
         if isinstance(event, RunStarted):
             if run is None:
@@ -115,38 +125,38 @@ class SpanRecorder:
             return ()
         if run is None:
             return ()
-        ended = self._step(run, chunk)
-        if isinstance(event, WAITED_FOR):
+        spans = self._step(run, chunk)
+        if isinstance(event, MODEL_CALL_STARTS):
             run.since, run.since_seq, run.retries = chunk.time, chunk.seq, 0
-        return ended
+        return spans
 
-    def go_on(self, time: str) -> None:
-        """Resume the runs at `time`: the time of the pause belongs to no span."""
+    def resume(self, time: str) -> None:
+        """Resume the runs at `time`; the pause belongs to no span."""
         for run in self._runs.values():
             run.since = time
 
-    def under_way(self) -> tuple[Span, ...]:
-        """The spans that have not ended, the outer ones first."""
+    def open_spans(self) -> tuple[Span, ...]:
+        """Return the open spans, outer ones first."""
         return tuple(
             span
             for run in self._runs.values()
-            for span in (run.span, *(_tool(run, call) for call in run.tools.values()))
+            for span in (run.span, *(_build_tool_span(run, call) for call in run.tools.values()))
         )
 
     def _begin(self, chunk: Chunk, event: RunStarted) -> None:
-        around = self._runs.get(chunk.parent or "")
+        parent = self._runs.get(chunk.parent or "")
         span = Span(
             key=chunk.run,
-            parent=None if around is None else _caller(around, chunk.run),
+            parent=None if parent is None else _parent_key(parent, chunk.run),
             session=chunk.session,
-            top=chunk.run if around is None else around.span.top,
+            top=chunk.run if parent is None else parent.span.top,
             run=chunk.run,
             kind="agent",
             agent=chunk.agent,
             start=chunk.time,
             seq=chunk.seq,
             model=event.model,
-            asked=event.prompt,
+            input=event.prompt,
         )
         self._runs[chunk.run] = _Run(span, chunk.time, chunk.seq, event.driven)
 
@@ -155,93 +165,93 @@ class SpanRecorder:
             case AgentStart(model=model) if model:
                 run.span = replace(run.span, model=model)
             case MessageEvent(role="assistant", partial=False):
-                run.said = chunk.event
+                run.reply = chunk.event
             case Notice(attempt=attempt) if attempt:
                 run.retries += 1
             case Usage():
-                return _chat(run, chunk, chunk.event)
+                return _end_model_call(run, chunk, chunk.event)
             case ToolCallEvent():
                 call = chunk.event
                 run.tools[call.id] = _Call(f"{chunk.run}/tool/{chunk.seq}", chunk.time, chunk.seq, call)
             case ToolResponse():
-                return _answered(run, chunk, chunk.event)
+                return _end_tool_call(run, chunk, chunk.event)
             case HandoffStart(run=nested, call_id=call):
                 run.handoffs[nested] = call.partition(":")[0]
             case Failure(kind=kind):
                 run.failure = kind
-                return _failed_call(run, chunk, kind)
+                return _fail_model_call(run, chunk, kind)
             case AgentEnd(usage=usage):
                 run.span = replace(run.span, tokens=usage)
             case RunFinished():
                 del self._runs[chunk.run]
-                return _finished(run, chunk, chunk.event)
+                return _end_run(run, chunk, chunk.event)
             case _:
                 pass
         return ()
 
 
-def _caller(around: _Run, nested: str) -> str:
-    """The span that a nested run belongs to: the call that began it, otherwise the run around it."""
-    call = around.tools.get(around.handoffs.get(nested, ""))
-    return around.span.key if call is None else call.key
+def _parent_key(parent: _Run, nested: str) -> str:
+    """Return the key of a nested run's parent span: the call that started it, else the outer run."""
+    call = parent.tools.get(parent.handoffs.get(nested, ""))
+    return parent.span.key if call is None else call.key
 
 
-def _chat(run: _Run, chunk: Chunk, used: Usage) -> tuple[Span, ...]:
-    """The call of a model that `used` ends. A run that a state machine drives has replies that no model gave."""
-    said, run.said = run.said, None
-    if run.driven and not (used.model or used.prompt_tokens or used.completion_tokens):
+def _end_model_call(run: _Run, chunk: Chunk, usage: Usage) -> tuple[Span, ...]:
+    """Return the span of the model call that `used` ends; none for replies of a state machine."""
+    reply, run.reply = run.reply, None
+    if run.driven and not (usage.model or usage.prompt_tokens or usage.completion_tokens):
         return ()
-    return (_call_of_model(run, chunk, "ok", used=used, came=_reply(said)),)
+    return (_build_chat_span(run, chunk, "ok", usage=usage, output=_reply_content(reply)),)
 
 
-def _call_of_model(
+def _build_chat_span(
     run: _Run,
     chunk: Chunk,
     status: SpanStatus,
     error: str = "",
-    used: Usage | None = None,
-    came: JsonValue = None,
+    usage: Usage | None = None,
+    output: JsonValue = None,
 ) -> Span:
     run.chats += 1
-    around = run.span
+    run_span = run.span
     return Span(
-        key=f"{around.run}/chat/{run.chats}",
-        parent=around.key,
-        session=around.session,
-        top=around.top,
-        run=around.run,
+        key=f"{run_span.run}/chat/{run.chats}",
+        parent=run_span.key,
+        session=run_span.session,
+        top=run_span.top,
+        run=run_span.run,
         kind="chat",
-        agent=around.agent,
+        agent=run_span.agent,
         start=run.since,
         seq=run.since_seq,
-        model=around.model,
-        answered_by="" if used is None else used.model,
+        model=run_span.model,
+        answered_by="" if usage is None else usage.model,
         end=chunk.time,
         status=status,
         error=error,
-        tokens=used,
+        tokens=usage,
         retries=run.retries,
-        came=came,
+        output=output,
     )
 
 
-def _tool(
+def _build_tool_span(
     run: _Run,
     call: _Call,
     end: str | None = None,
     status: SpanStatus = "running",
     error: str = "",
-    came: JsonValue = None,
+    output: JsonValue = None,
 ) -> Span:
-    around = run.span
+    run_span = run.span
     return Span(
         key=call.key,
-        parent=around.key,
-        session=around.session,
-        top=around.top,
-        run=around.run,
+        parent=run_span.key,
+        session=run_span.session,
+        top=run_span.top,
+        run=run_span.run,
         kind="tool",
-        agent=around.agent,
+        agent=run_span.agent,
         start=call.start,
         seq=call.seq,
         tool=call.event.tool,
@@ -249,56 +259,58 @@ def _tool(
         end=end,
         status=status,
         error=error,
-        asked=call.event.args,
-        came=came,
+        input=call.event.args,
+        output=output,
     )
 
 
-def _failed_call(run: _Run, chunk: Chunk, kind: str) -> tuple[Span, ...]:
-    """The call of a model that a failure of this kind ends, if one does."""
-    ended = kind in OF_A_MODEL and not run.tools
-    return (_call_of_model(run, chunk, "failed", kind),) if ended else ()
+def _fail_model_call(run: _Run, chunk: Chunk, kind: str) -> tuple[Span, ...]:
+    """Return the span of the model call that a failure of this kind ends, if any."""
+    is_model_failure = kind in MODEL_FAILURES and not run.tools
+    return (_build_chat_span(run, chunk, "failed", kind),) if is_model_failure else ()
 
 
-def _answered(run: _Run, chunk: Chunk, answer: ToolResponse) -> tuple[Span, ...]:
+def _end_tool_call(run: _Run, chunk: Chunk, answer: ToolResponse) -> tuple[Span, ...]:
     call = run.tools.pop(answer.id, None)
     if call is None:
         return ()
-    came = answer.data if answer.data is not None else answer.result
+    output = answer.data if answer.data is not None else answer.result
     if answer.ok:
-        return (_tool(run, call, chunk.time, "ok", came=came),)
+        return (_build_tool_span(run, call, chunk.time, "ok", output=output),)
     status: SpanStatus = "cancelled" if answer.outcome == "cancelled" else "failed"
-    return (_tool(run, call, chunk.time, status, answer.outcome, came),)
+    return (_build_tool_span(run, call, chunk.time, status, answer.outcome, output),)
 
 
-def _finished(run: _Run, chunk: Chunk, end: RunFinished) -> tuple[Span, ...]:
-    left = tuple(_tool(run, call, chunk.time, "cancelled", "interrupted") for call in run.tools.values())
-    ended = replace(run.span, end=chunk.time, came=end.text or None, tokens=run.span.tokens or end.usage)
+def _end_run(run: _Run, chunk: Chunk, end: RunFinished) -> tuple[Span, ...]:
+    open_calls = tuple(
+        _build_tool_span(run, call, chunk.time, "cancelled", "interrupted") for call in run.tools.values()
+    )
+    span = replace(run.span, end=chunk.time, output=end.text or None, tokens=run.span.tokens or end.usage)
     match end.status:
         case "completed":
-            ended = replace(ended, status="ok")
+            span = replace(span, status="ok")
         case "cancelled":
-            ended = replace(ended, status="cancelled", error="cancelled")
+            span = replace(span, status="cancelled", error="cancelled")
         case _:
-            ended = replace(ended, status="failed", error=run.failure or end.status)
-    return (*left, ended)
+            span = replace(span, status="failed", error=run.failure or end.status)
+    return (*open_calls, span)
 
 
-def _reply(said: MessageEvent | None) -> JsonValue:
-    """What a model answered: its text, and the calls that it wants."""
-    if said is None:
+def _reply_content(message: MessageEvent | None) -> JsonValue:
+    """Return a model's reply as content: its text and its calls."""
+    if message is None:
         return None
-    calls: list[JsonValue] = [{"tool": call.tool, "args": call.args} for call in said.calls]
-    reply: JsonObject = {"text": said.text}
-    return {**reply, "calls": calls} if calls else reply
+    calls: list[JsonValue] = [{"tool": call.tool, "args": call.args} for call in message.calls]
+    content: JsonObject = {"text": message.text}
+    return {**content, "calls": calls} if calls else content
 
 
 def session_spans(chunks: Iterable[Chunk]) -> list[Span]:
-    """The spans of a session by where they begin; those under way are the last that stand at their place."""
-    record, found = SpanRecorder(), list[Span]()
+    """Return the spans of a session, ordered by their starts, including open ones."""
+    record, spans = SpanRecorder(), list[Span]()
     for chunk in chunks:
-        found += record(chunk)
-    return sorted((*found, *record.under_way()), key=lambda span: (span.seq, _DEPTH[span.kind]))
+        spans += record(chunk)
+    return sorted((*spans, *record.open_spans()), key=lambda span: (span.seq, _DEPTH[span.kind]))
 
 
 _DEPTH = {"agent": 0, "chat": 1, "tool": 2}

@@ -55,7 +55,7 @@ from daiku.library.offers import agents_of, delete_session, models_of, tools_of
 from daiku.library.plans.managing import InvalidPlan, approve_draft, save_plan
 from daiku.texts.text import text
 from daiku.trace.grants import SERVER, all_answers, revoke_answer
-from daiku.trace.rules.lines import milliseconds
+from daiku.trace.rules.lines import milliseconds_between
 from daiku.trace.rules.spans import Span, session_spans
 from daiku.trace.transcript import export
 
@@ -200,7 +200,7 @@ def _span(span: Span, running: bool) -> api.TraceSpan:
         call_id=span.call_id,
         seq=span.seq,
         start=span.start,
-        duration_ms=None if span.end is None else milliseconds(span.start, span.end),
+        duration_ms=None if span.end is None else milliseconds_between(span.start, span.end),
         status="cancelled" if left else span.status,
         error="interrupted" if left else span.error,
         usage=span.tokens,
