@@ -20,7 +20,7 @@ from daiku.fronts.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
 README = ROOT / "server" / "README.md"
 PACKAGE = ROOT / "server" / "daiku"
-NAMES = "Names of the custom methods, generated: `initialize` is answered before anything heavy is imported."
+NAMES = "Generated names of the custom methods, so that `initialize` needs no heavy imports."
 
 
 EXTENSION = ROOT / "extension"

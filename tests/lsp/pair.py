@@ -26,7 +26,7 @@ class Answered(Exception):
 
 def retained(protocol: Protocol) -> int:
     """How much is kept for requests in either direction; 0 when nothing is under way."""
-    held = (protocol._running, protocol._asked, protocol._parts)
+    held = (protocol._running, protocol._pending, protocol._parts)
     return sum(len(each) for each in held)
 
 

@@ -77,7 +77,7 @@ def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -
     general = types.GeneralClientCapabilities(position_encodings=encodings)
     expected = computed(types.ClientCapabilities(general=general))
     offer = initialize.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
-    said: Any = json.loads(json.dumps(initialize.answer(offer)))
+    said: Any = json.loads(json.dumps(initialize.initialize_result(offer)))
     experimental = said["capabilities"].pop("experimental")
     assert said == json.loads(json.dumps(expected))
     daiku = api.ServerOffer.model_validate(experimental["daiku"])
@@ -141,11 +141,11 @@ KEYS = st.sampled_from(
 
 @given(st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=12))
 def test_params_of_initialize_are_either_told_to_be_wrong_or_read(params: Any) -> None:
-    found = initialize.problems(params)
+    found = initialize.find_problems(params)
     if not found:
         offer = initialize.read_offer(params)
         assert offer.encoding in initialize.ENCODINGS
-        json.dumps(initialize.answer(offer))
+        json.dumps(initialize.initialize_result(offer))
     else:
         assert all(isinstance(problem, str) and problem for problem in found)
 

@@ -242,7 +242,7 @@ async def interleaved(at: Place, keys: list[Keys], works: list[Work]) -> Desk:
     assert left == +desk.alive, "a character was lost or came twice"
     document = at.connection.documents.at(place)
     assert document is not None
-    assert document.shown == desk.text, "server and editor have different texts"
+    assert document.displayed_text == desk.text, "server and editor have different texts"
     assert agent.done == desk.applied
     at.client.notify("textDocument/didClose", {"textDocument": {"uri": desk.uri}})
     place.unlink()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from daiku.domain.runs import Position
 from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset, to_position
 from daiku.fronts.lsp.documents.editor import text_edits
-from daiku.fronts.lsp.documents.open_documents import Document
+from daiku.fronts.lsp.documents.open_documents import OpenDocument
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXT = st.text(st.sampled_from("ab é漢😀𝒳\n\r\t\x0b\x0c\x85\u2028"), max_size=40)
@@ -97,7 +97,7 @@ PLACES = st.tuples(st.integers(0, 12), st.integers(0, 12))
 def test_incremental_changes_give_the_text_that_the_editor_has(
     text: str, changes: Any, encoding: Encoding
 ) -> None:
-    document = Document("file:///a", None, 1, text)
+    document = OpenDocument("file:///a", None, 1, text)
     expected = text
     for (l1, c1), (l2, c2), inserted in changes:
         start, end = Position(line=l1, character=c1), Position(line=l2, character=c2)

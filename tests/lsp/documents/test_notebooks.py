@@ -11,7 +11,7 @@ import pytest
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.work.patches import FileChange
 from daiku.fronts.lsp.documents.editor_queries import ClientEditor
-from daiku.fronts.lsp.documents.notebooks import place_of
+from daiku.fronts.lsp.documents.notebooks import document_name
 from daiku.fronts.lsp.documents.open_documents import to_uri
 from daiku.tools.rules.notebooks.celltext import merge_cell_text, to_cell_text
 from tests.core.notebooks.test_celltext import cell, notebook
@@ -172,6 +172,6 @@ async def test_a_cell_is_named_by_its_notebook_and_number(workspace: Path) -> No
         if p["uri"] == name
         else {}
     )
-    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#W1") == f"{name}#cell=2"
-    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#gone") == name
-    assert await place_of(c, "file:///a.py#x") == "file:///a.py#x"
+    assert await document_name(c, f"vscode-notebook-cell:{workspace}/n.ipynb#W1") == f"{name}#cell=2"
+    assert await document_name(c, f"vscode-notebook-cell:{workspace}/n.ipynb#gone") == name
+    assert await document_name(c, "file:///a.py#x") == "file:///a.py#x"

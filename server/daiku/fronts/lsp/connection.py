@@ -1,4 +1,4 @@
-"""One client: what it offers, its documents and folders, and the App that works for it."""
+"""One client connection: capabilities, documents, folders, and its App."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from daiku.fronts.lsp.documents.open_documents import Documents
 from daiku.fronts.lsp.initialize import Json, Offer, read_offer, to_path
 from daiku.fronts.lsp.wire.jsontext import MessageId, write_json
 from daiku.fronts.lsp.wire.protocol import Protocol
-from daiku.fronts.lsp.wire.refused import Refused, invalid
+from daiku.fronts.lsp.wire.refused import RpcError, invalid_params
 from daiku.guard.rules.redact import Redactor
 from daiku.library.fronts import App, build
 from daiku.logs import start_logging
@@ -40,7 +40,7 @@ _KINDS = frozenset({"auth", "rate_limit", "timeout", "connection", "overloaded",
 
 
 class ClientModels:
-    """Implements ports.LanguageModelBridge over `daiku/languageModel`."""
+    """Language models of the client (`ports.LanguageModelBridge`), over `daiku/languageModel`."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
@@ -48,10 +48,10 @@ class ClientModels:
     async def list_models(self) -> tuple[JsonObject, ...]:
         answer = await self._ask("daiku/languageModel/list", {})
         try:
-            found = EditorModelsResult.model_validate(answer)
+            result = EditorModelsResult.model_validate(answer)
         except ValidationError:
             raise _malformed() from None
-        return tuple(model.model_dump(mode="json", by_alias=True) for model in found.models)
+        return tuple(model.model_dump(mode="json", by_alias=True) for model in result.models)
 
     async def request(
         self,
@@ -62,7 +62,7 @@ class ClientModels:
     ) -> JsonObject:
         params: dict[str, Json] = {"model": model, "messages": list(messages), "tools": list(tools)}
 
-        def hear(value: Json) -> None:
+        def on_progress(value: Json) -> None:
             try:
                 piece = _PART.validate_python(value)
             except ValidationError:
@@ -72,7 +72,7 @@ class ClientModels:
 
         if part is not None:
             params["partialResultToken"] = self._protocol.next_token
-        answer = await self._ask("daiku/languageModel", params, hear)
+        answer = await self._ask("daiku/languageModel", params, on_progress)
         try:
             return LanguageModelResult.model_validate(answer).model_dump(mode="json", by_alias=True)
         except ValidationError:
@@ -81,7 +81,7 @@ class ClientModels:
     async def _ask(self, method: str, params: Json, hear: Callable[[Json], None] | None = None) -> Json:
         try:
             return await self._protocol.ask(method, params, hear)
-        except Refused as error:
+        except RpcError as error:
             data = error.data if isinstance(error.data, dict) else {}
             kind = data.get("kind")
             raise LLMError(
@@ -104,7 +104,7 @@ ERROR, WARNING, INFO = 1, 2, 3
 
 
 class ClientConnection:
-    """Everything of one client. `app()` is built at first need and again after a change of settings."""
+    """State of one client. `app()` builds the App on first use, and again after settings changed."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.protocol = Protocol()
@@ -114,25 +114,25 @@ class ClientConnection:
         self._folders: list[str] = []
         self._settings: Mapping[str, Json] | None = None
         self._app: App | None = None
-        self._stale = False
+        self._is_stale = False
         self._building = asyncio.Lock()
         self._workspace: EditorWorkspace | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.cancels: dict[MessageId, Callable[[], object]] = {}
-        """What the stop button of each progress bar does, by its token."""
+        """Cancel function of each progress bar, by token."""
 
-    # ---- the life of the connection
+    # ---- lifecycle
 
     async def initialize(self, params: Json) -> str:
-        """Answer `initialize`. Raises Refused with every problem."""
-        found = initialize.problems(params)
-        if found or not isinstance(params, dict):
-            raise invalid(found)
+        """Answer `initialize`. Raises RpcError with every problem."""
+        problems = initialize.find_problems(params)
+        if problems or not isinstance(params, dict):
+            raise invalid_params(problems)
         self.open(read_offer(params))
-        return write_json(initialize.answer(self.offer))
+        return write_json(initialize.initialize_result(self.offer))
 
     def open(self, offer: Offer) -> None:
-        """Apply the client's capabilities, locale, folders and settings from `initialize`."""
+        """Apply the client's capabilities, locale, folders, and settings from `initialize`."""
         self.offer = offer
         self.protocol.language = language_of(offer.locale)
         self.documents.encoding = offer.encoding  # type: ignore[assignment]  # one of ENCODINGS
@@ -140,7 +140,7 @@ class ClientConnection:
         self._settings = offer.settings if isinstance(offer.settings, dict) else None
 
     async def initialized(self) -> None:
-        """Get ready, and say what is wrong with the settings in one line."""
+        """Build the App, and report invalid settings in one line."""
         try:
             await self._fetch_settings()
             await (await self.app()).runs.learner.catch_up()
@@ -148,7 +148,7 @@ class ClientConnection:
             self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 
     async def close(self) -> None:
-        """Let go of everything; runs under way stay resumable."""
+        """Close the App; active runs stay resumable."""
         if self._app is not None:
             app, self._app = self._app, None
             await app.aclose()
@@ -156,13 +156,13 @@ class ClientConnection:
     # ---- the App
 
     async def app(self) -> App:
-        """The App for the settings as they are now. Raises UsageError where they are wrong."""
+        """Return the App for the current settings. Raises UsageError if they are invalid."""
         async with self._building:
-            if self._app is not None and self._stale and not self._app.runs.running():
+            if self._app is not None and self._is_stale and not self._app.runs.running():
                 await self.close()
             if self._app is None:
                 self._app = self._build()
-                self._stale = False
+                self._is_stale = False
             return self._app
 
     @property
@@ -174,7 +174,7 @@ class ClientConnection:
 
     @property
     def workspace_key(self) -> str:
-        """The name under which sessions of this workspace are kept."""
+        """Key of this workspace's sessions."""
         roots = self.workspace.roots
         return str(roots[0]) if roots else ""
 
@@ -183,15 +183,15 @@ class ClientConnection:
         root = Path(self._folders[0]) if self._folders else None
         loaded = load(
             workspace=root,
-            trusted=self._settings_trusted(folder, root),
+            trusted=self._trusts_settings(folder, root),
             environ=self._environ,
             editor=_json_object(self._settings),
         )
         start_logging(folder, Redactor(secrets_of(loaded.config, self._environ)))
-        # A client with a question of its own about trust asks it there; any other is told the way.
-        way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
+        # A client without its own trust dialog gets the command as a hint.
+        hint = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
-            self.show(WARNING, notice, way)
+            self.show(WARNING, notice, hint)
         app = build(
             loaded.config,
             workspace=self.workspace,
@@ -199,16 +199,18 @@ class ClientConnection:
             editor=ClientEditor(self.protocol, self.documents, self.workspace) if self.offer.editor else None,
             bridge=ClientModels(self.protocol) if self.offer.language_model else None,
             trusted=self.offer.trusted is not False,
-            own=self._settings_trusted(folder, root),
+            own=self._trusts_settings(folder, root),
             locale=self.offer.locale,
         )
         if notice := app.journal.recovered:
             self.show(WARNING, notice)
         return app
 
-    def _settings_trusted(self, folder: Path, root: Path | None) -> bool:
-        """Whether the settings file of `root` may loosen anything: the client's word on it, and where
-        it says nothing the person's, from the list of trusted folders in Daiku's home."""
+    def _trusts_settings(self, folder: Path, root: Path | None) -> bool:
+        """Return True if the settings file of `root` may loosen rules.
+
+        The client's answer decides; without one, the list of trusted folders in Daiku's home.
+        """
         if self.offer.trusted is not None:
             return self.offer.trusted
         return root is not None and is_trusted(folder, root)
@@ -219,12 +221,12 @@ class ClientConnection:
     # ---- settings and folders
 
     async def _fetch_settings(self) -> None:
-        """Ask a client without settings of its own in `initialize` for its `daiku` section."""
+        """Request the `daiku` section from a client that sent no settings in `initialize`."""
         if not self.offer.configuration or self._settings is not None:
             return
         try:
             answer = await self.protocol.ask("workspace/configuration", {"items": [{"section": "daiku"}]})
-        except Refused as error:
+        except RpcError as error:
             log.info("the client gave no configuration: %s", error.message)
             return
         first = answer[0] if isinstance(answer, list) and answer else None
@@ -232,40 +234,40 @@ class ClientConnection:
             self._settings = first
 
     async def change_settings(self, params: Json) -> None:
-        """`workspace/didChangeConfiguration`: the settings themselves, or a call to ask for them."""
-        given = params.get("settings") if isinstance(params, dict) else None
-        if isinstance(given, dict):
-            own = given.get("daiku", given)
-            self._settings = own if isinstance(own, dict) else None
+        """Handle `workspace/didChangeConfiguration`, with or without the settings themselves."""
+        settings = params.get("settings") if isinstance(params, dict) else None
+        if isinstance(settings, dict):
+            section = settings.get("daiku", settings)
+            self._settings = section if isinstance(section, dict) else None
         else:
             self._settings = None
-        self._stale = True
+        self._is_stale = True
         await self.initialized()
 
     def change_folders(self, added: list[str], removed: list[str]) -> None:
-        """`workspace/didChangeWorkspaceFolders`."""
-        gone = {to_path(uri) for uri in removed}
-        kept = [folder for folder in self._folders if folder not in gone]
-        new = [path for uri in added if (path := to_path(uri)) and path not in kept]
-        self._folders = kept + new
+        """Handle `workspace/didChangeWorkspaceFolders`."""
+        removed_paths = {to_path(uri) for uri in removed}
+        remaining = [folder for folder in self._folders if folder not in removed_paths]
+        added_paths = [path for uri in added if (path := to_path(uri)) and path not in remaining]
+        self._folders = remaining + added_paths
         if self._workspace is not None:
             self._workspace.disk = self._disk()
-        self._stale = True
+        self._is_stale = True
 
-    # ---- words to the person
+    # ---- messages to the user
 
-    def show(self, kind: int, text: str, way: str = "") -> None:
-        """Show one line in a message box; `way` is appended untranslated."""
-        message = " ".join(render(text, self.protocol.language).split()) + way
+    def show(self, kind: int, text: str, hint: str = "") -> None:
+        """Show one line in a message box; `hint` is appended untranslated."""
+        message = " ".join(render(text, self.protocol.language).split()) + hint
         self.protocol.notify("window/showMessage", {"type": kind, "message": message})
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` beside everything else; what goes wrong is logged."""
+        """Run `work` in the background; errors are logged."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._finish_task)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _finish_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", exc_info=error)

@@ -1,4 +1,4 @@
-"""What `initialize` asks and what we answer, in plain JSON: read before anything heavy is imported."""
+"""The params and result of `initialize` in plain JSON, without heavy imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIX, REWRITE, SOURCE = "quickfix", "refactor.rewrite", "source"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the client says that it can do; everything that it does not say is False."""
+    """Capabilities of the client; everything unspecified is False."""
 
     encoding: str = "utf-16"
     process_id: int | None = None
@@ -27,7 +27,7 @@ class Offer:
     """Paths of the workspace folders."""
     settings: Json = None
     trusted: bool | None = None
-    """None: the client does not say whether it trusts the workspace."""
+    """None if the client does not say whether it trusts the workspace."""
     locale: str = "en"
     approvals: bool = False
     language_model: bool = False
@@ -37,18 +37,18 @@ class Offer:
     apply_edit: bool = False
     document_changes: bool = False
     resources: frozenset[str] = frozenset()
-    """`create`, `rename`, `delete`: what documentChanges may hold beyond text."""
+    """Supported resource operations in documentChanges: `create`, `rename`, `delete`."""
     annotations: bool = False
     metadata: bool = False
     progress: bool = False
     action_literals: bool = False
-    """Knows code actions with kinds; else it takes plain commands."""
+    """True if the client supports code action literals; else it gets plain commands."""
     lazy_actions: bool = False
-    """Asks for the command of a code action when the person has chosen it."""
+    """True if the client resolves the command of a code action on selection."""
 
 
-def problems(params: Json) -> list[str]:
-    """Everything that is wrong with the params of `initialize`; empty where they can be worked with."""
+def find_problems(params: Json) -> list[str]:
+    """Return all problems of the params of `initialize`; empty if they are valid."""
     if not isinstance(params, dict):
         return [f"params must be an object, not {_kind(params)}"]
     expected: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -60,18 +60,18 @@ def problems(params: Json) -> list[str]:
         ("initializationOptions", (dict, list, str, int, float, type(None))),
         ("workspaceFolders", (list, type(None))),
     )
-    found = [
+    messages = [
         f"{name} has the wrong type: {_kind(params[name])}"
         for name, types in expected
         if name in params and (not isinstance(params[name], types) or isinstance(params[name], bool))
     ]
     folders = params.get("workspaceFolders")
-    for i, folder in enumerate(folders if isinstance(folders, list) else ()):
+    for index, folder in enumerate(folders if isinstance(folders, list) else ()):
         if not isinstance(folder, dict) or not isinstance(folder.get("uri"), str):
-            found.append(f"workspaceFolders[{i}] must be an object with a uri")
+            messages.append(f"workspaceFolders[{index}] must be an object with a uri")
     if isinstance(options := params.get("initializationOptions"), dict):
-        found += _option_problems(options)
-    return found
+        messages += _option_problems(options)
+    return messages
 
 
 def _option_problems(options: Mapping[str, Json]) -> list[str]:
@@ -89,7 +89,7 @@ def _option_problems(options: Mapping[str, Json]) -> list[str]:
 
 
 def read_offer(params: Mapping[str, Json]) -> Offer:
-    """What the client offers. `params` has no `problems`."""
+    """Return the client's capabilities. `params` must have no problems."""
     options = _dict(params.get("initializationOptions"))
     client = _dict(options.get("client"))
     capabilities = _dict(params.get("capabilities"))
@@ -127,14 +127,14 @@ def read_offer(params: Mapping[str, Json]) -> Offer:
     )
 
 
-def answer(offer: Offer) -> Mapping[str, Json]:
-    """The whole result of `initialize`; a test holds it equal to what pygls computes from our features."""
+def initialize_result(offer: Offer) -> Mapping[str, Json]:
+    """Return the result of `initialize`; a test checks that it equals what pygls computes."""
     return {
         "capabilities": {
             "positionEncoding": offer.encoding,
             "textDocumentSync": {"openClose": True, "change": 2, "save": False},
             "codeActionProvider": {"codeActionKinds": [FIX, REWRITE, SOURCE], "resolveProvider": True},
-            # A client that registers the commands itself must not be told to register them again.
+            # A client that registers the commands itself must not register them twice.
             "executeCommandProvider": {"commands": [] if offer.commands else list(COMMANDS)},
             "workspace": {
                 "workspaceFolders": {"supported": True, "changeNotifications": True},
@@ -154,7 +154,7 @@ def answer(offer: Offer) -> Mapping[str, Json]:
 
 
 def to_path(uri: str) -> str | None:
-    """The path of a `file:` URI (or of a bare path); None for other schemes."""
+    """Return the path of a `file:` URI or of a bare path; None for other schemes."""
     parts = urlsplit(uri)
     if parts.scheme not in ("file", ""):
         # `C:\\x` parses as scheme `c`
@@ -175,9 +175,9 @@ def _folders(params: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def _encoding(capabilities: Mapping[str, Json]) -> str:
-    wanted = _dict(capabilities.get("general")).get("positionEncodings")
-    known = [e for e in ENCODINGS if e in wanted] if isinstance(wanted, list) else []
-    return min(known, key=wanted.index) if known and isinstance(wanted, list) else "utf-16"
+    requested = _dict(capabilities.get("general")).get("positionEncodings")
+    supported = [e for e in ENCODINGS if e in requested] if isinstance(requested, list) else []
+    return min(supported, key=requested.index) if supported and isinstance(requested, list) else "utf-16"
 
 
 def _dict(value: Json) -> Mapping[str, Json]:

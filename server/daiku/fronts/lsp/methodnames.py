@@ -1,4 +1,4 @@
-"""Names of the custom methods, generated: `initialize` is answered before anything heavy is imported."""
+"""Generated names of the custom methods, so that `initialize` needs no heavy imports."""
 
 METHODS = (
     "daiku/chat",

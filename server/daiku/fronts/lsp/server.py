@@ -1,4 +1,4 @@
-"""The language server: wires one client's protocol to its connection, and runs it over a transport."""
+"""The language server: connects a client's protocol to its connection, and runs it over a transport."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from daiku.fronts.lsp.wire.pipes import OutputQueue, Sink, StreamSink, open_sink
 log = logging.getLogger(__name__)
 
 PARENT_SECONDS = 3.0
+"""Poll interval in seconds of the check that the editor's process is alive."""
 FLUSH_SECONDS = 2.0
+"""Timeout in seconds for requests and output at shutdown."""
 
 
 def serve(environ: Mapping[str, str] = os.environ) -> ClientConnection:
@@ -41,7 +43,7 @@ def serve(environ: Mapping[str, str] = os.environ) -> ClientConnection:
 
 
 async def shutdown(c: ClientConnection) -> str:
-    """Answer `shutdown`: nothing new is taken, runs under way stay resumable."""
+    """Answer `shutdown`: new requests are rejected, active runs stay resumable."""
     await c.close()
     c.protocol.cancel_all(but=asyncio.current_task())
     return "null"
@@ -50,33 +52,33 @@ async def shutdown(c: ClientConnection) -> str:
 def _listeners(c: ClientConnection) -> dict[str, Callable[[Json], None]]:
     typed = c.protocol.typed_params
 
-    def opened(params: Json) -> None:
+    def on_open(params: Json) -> None:
         item = typed(types.TEXT_DOCUMENT_DID_OPEN, params).text_document
         c.documents.open(item.uri, item.version, item.text)
 
-    def changed(params: Json) -> None:
-        given = typed(types.TEXT_DOCUMENT_DID_CHANGE, params)
-        c.documents.change(given.text_document.uri, given.text_document.version, given.content_changes)
+    def on_change(params: Json) -> None:
+        change = typed(types.TEXT_DOCUMENT_DID_CHANGE, params)
+        c.documents.change(change.text_document.uri, change.text_document.version, change.content_changes)
 
-    def closed(params: Json) -> None:
+    def on_close(params: Json) -> None:
         c.documents.close(typed(types.TEXT_DOCUMENT_DID_CLOSE, params).text_document.uri)
 
-    def folders(params: Json) -> None:
+    def on_folders(params: Json) -> None:
         event = typed(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params).event
         c.change_folders([f.uri for f in event.added], [f.uri for f in event.removed])
 
-    def stop(params: Json) -> None:
+    def on_cancel_progress(params: Json) -> None:
         token = typed(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, params).token
         if (cancel := c.cancels.get(token)) is not None:
             cancel()
 
     return {
-        types.TEXT_DOCUMENT_DID_OPEN: opened,
-        types.TEXT_DOCUMENT_DID_CHANGE: changed,
-        types.TEXT_DOCUMENT_DID_CLOSE: closed,
-        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: folders,
+        types.TEXT_DOCUMENT_DID_OPEN: on_open,
+        types.TEXT_DOCUMENT_DID_CHANGE: on_change,
+        types.TEXT_DOCUMENT_DID_CLOSE: on_close,
+        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: on_folders,
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: lambda params: c.background(c.change_settings(params)),
-        types.WINDOW_WORK_DONE_PROGRESS_CANCEL: stop,
+        types.WINDOW_WORK_DONE_PROGRESS_CANCEL: on_cancel_progress,
         types.INITIALIZED: lambda _: c.background(c.initialized()),
     }
 
@@ -88,38 +90,40 @@ async def run(
     early: bytes = b"",
     offer: Offer | None = None,
 ) -> int:
-    """Serve one client until it leaves; the exit code. `offer` is set where `initialize` was answered
-    already, `early` is what was read after it."""
+    """Serve one client until it disconnects, and return the exit code.
+
+    `offer` is set if `initialize` was already answered; `early` contains the bytes read after it.
+    """
     protocol = c.protocol
     protocol.outlet = outlet = OutputQueue(sink)
-    left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    exit_code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    def leave(code: int) -> None:
-        if not left.done():
-            left.set_result(code)
+    def exit_with(code: int) -> None:
+        if not exit_code.done():
+            exit_code.set_result(code)
 
-    protocol.on_exit = leave
+    protocol.on_exit = exit_with
     if offer is not None:
         c.open(offer)
         protocol.mark_initialized()
     protocol.feed(early)
     reading = asyncio.ensure_future(read(protocol.feed))
 
-    def ended(_: asyncio.Future[Any]) -> None:  # whatever `read` gives
+    def on_end(_: asyncio.Future[Any]) -> None:  # whatever `read` gives
         protocol.end()
-        leave(0 if protocol.stopped else 1)
+        exit_with(0 if protocol.stopped else 1)
 
-    reading.add_done_callback(ended)
-    watching = asyncio.ensure_future(_watch(c, leave))
+    reading.add_done_callback(on_end)
+    watching = asyncio.ensure_future(_watch(c, exit_with))
     try:
-        return await left
+        return await exit_code
     finally:
         watching.cancel()
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await reading
         if protocol.stopped and protocol.running:
-            await asyncio.wait(protocol.running, timeout=FLUSH_SECONDS)  # `shutdown` itself gets its answer
+            await asyncio.wait(protocol.running, timeout=FLUSH_SECONDS)  # includes the response to `shutdown`
         await c.close()
         protocol.cancel_all()
         if protocol.running:
@@ -127,19 +131,19 @@ async def run(
         await outlet.wait_drained(FLUSH_SECONDS)
 
 
-async def _watch(c: ClientConnection, leave: Callable[[int], None]) -> None:
-    """Leave when the editor's process is gone: its pipe may be held open by another."""
+async def _watch(c: ClientConnection, exit_with: Callable[[int], None]) -> None:
+    """Exit when the editor's process has ended; another process may hold its pipe open."""
     while True:
         await asyncio.sleep(PARENT_SECONDS)
-        if c.offer.process_id is not None and not _alive(c.offer.process_id):
+        if c.offer.process_id is not None and not _is_alive(c.offer.process_id):
             log.warning("the editor's process is gone")
-            leave(1)
+            exit_with(1)
             return
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     if sys.platform == "win32" or pid <= 0:
-        return True  # os.kill(pid, 0) would end the process there; the pipe's end tells us
+        return True  # os.kill(pid, 0) would end the process there; the end of the pipe suffices
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -156,21 +160,23 @@ def main(
     offer: Offer | None = None,
 ) -> int:
     """Serve over the file descriptors `fds` (in, out), or the first client of `tcp`; return the exit code.
-    `early` and `offer` as in `run`."""
+
+    `early` and `offer` as in `run`.
+    """
     if tcp is not None:
-        return asyncio.run(_tcp(*tcp))
-    return asyncio.run(_stdio(fds or (0, 1), early, offer))
+        return asyncio.run(_serve_tcp(*tcp))
+    return asyncio.run(_serve_stdio(fds or (0, 1), early, offer))
 
 
-async def _stdio(fds: tuple[int, int], early: bytes, offer: Offer | None) -> int:
+async def _serve_stdio(fds: tuple[int, int], early: bytes, offer: Offer | None) -> int:
     return await run(serve(), open_sink(fds[1]), lambda feed: read_fd(fds[0], feed), early, offer)
 
 
-async def _tcp(host: str, port: int) -> int:
-    """Wait for one client, serve it, end."""
+async def _serve_tcp(host: str, port: int) -> int:
+    """Wait for one client and serve it."""
     code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         listener.close()
 
         async def read(feed: Callable[[bytes], None]) -> None:
@@ -179,7 +185,7 @@ async def _tcp(host: str, port: int) -> int:
 
         code.set_result(await run(serve(), StreamSink(writer), read))
 
-    listener = await asyncio.start_server(connected, host, port)
-    shown = listener.sockets[0].getsockname()
-    sys.stderr.write(f"daiku: waiting for an editor at {shown[0]}:{shown[1]}\n")
+    listener = await asyncio.start_server(on_connect, host, port)
+    address = listener.sockets[0].getsockname()
+    sys.stderr.write(f"daiku: waiting for an editor at {address[0]}:{address[1]}\n")
     return await code

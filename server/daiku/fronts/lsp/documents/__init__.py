@@ -1,1 +1,1 @@
-"""What the editor holds: documents, positions, edits, notebooks, diagnostics."""
+"""Editor documents: open texts, edits, notebooks, diagnostics."""

@@ -1,4 +1,4 @@
-"""The workspace as the editor has it: unsaved text is the truth, edits go through the editor."""
+"""Workspace of an editor client: unsaved text takes precedence, and edits go through the editor."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.edits.rules.changes.diff import compute_line_ops, stat
 from daiku.edits.rules.positions import Encoding, find_line_starts, to_range
 from daiku.fronts.lsp.documents.notebooks import OpenNotebook, edit_notebook, open_notebook
-from daiku.fronts.lsp.documents.open_documents import Document, Documents, to_uri
+from daiku.fronts.lsp.documents.open_documents import Documents, OpenDocument, to_uri
 from daiku.fronts.lsp.initialize import Json, Offer
 from daiku.fronts.lsp.wire.protocol import Protocol
-from daiku.fronts.lsp.wire.refused import Refused
+from daiku.fronts.lsp.wire.refused import RpcError
 from daiku.library.shown import ShownWorkspace, is_plain, stale_error
 from daiku.run.rules.outside import TextFile, Workspace
 from daiku.texts.text import render, text
@@ -25,27 +25,28 @@ from daiku.tools.rules.notebooks.celltext import is_notebook
 log = logging.getLogger(__name__)
 
 ANNOTATION = "daiku"
+"""Id of the change annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One change of a patch, with what the editor has of its file."""
+    """One change of a patch, with the editor's document or notebook for its file."""
 
     change: FileChange
     path: Path
     to: Path | None = None
-    document: Document | None = None
+    document: OpenDocument | None = None
     notebook: OpenNotebook | None = None
     plain: bool = True
-    """The file is UTF-8 without a mark (or does not exist): the editor will read it as we do."""
+    """True if the file is UTF-8 without a byte order mark, or new, so that the editor reads it as we do."""
 
     @property
     def uri(self) -> str:
         return self.document.uri if self.document is not None else to_uri(self.path)
 
 
-def fits(target: Target, offer: Offer) -> bool:
-    """True where the client can carry out this change; otherwise it is done on the disk."""
+def can_apply(target: Target, offer: Offer) -> bool:
+    """Return True if the client can apply this change; otherwise it is made on the disk."""
     change = target.change
     if not offer.apply_edit:
         return False
@@ -55,9 +56,9 @@ def fits(target: Target, offer: Offer) -> bool:
 
 
 def apply_params(targets: list[Target], label: str, offer: Offer, encoding: Encoding) -> Json:
-    """The params of `workspace/applyEdit` for changes that all `fits`."""
+    """Return the params of `workspace/applyEdit`; every target must pass `can_apply`."""
     if not offer.document_changes:
-        changes = {t.uri: _text(t, offer, encoding) for t in targets}
+        changes = {t.uri: _text_edits(t, offer, encoding) for t in targets}
         return {"label": label, "edit": {"changes": changes}}
     edit: dict[str, Json] = {
         "documentChanges": [op for t in targets for op in _operations(t, offer, encoding)]
@@ -66,7 +67,7 @@ def apply_params(targets: list[Target], label: str, offer: Offer, encoding: Enco
         edit["changeAnnotations"] = {ANNOTATION: {"label": label, "needsConfirmation": False}}
     params: dict[str, Json] = {"label": label, "edit": edit}
     if offer.metadata:
-        # An editor that knows a refactoring saves the files that were not open.
+        # Editors save files that were not open after a refactoring.
         params["metadata"] = {"isRefactoring": True}
     return params
 
@@ -76,31 +77,31 @@ def _operations(target: Target, offer: Offer, encoding: Encoding) -> list[Json]:
     note = {"annotationId": ANNOTATION} if offer.annotations else {}
     match change.kind:
         case "create":
-            made = {"kind": "create", "uri": target.uri, "options": {"overwrite": False}, **note}
-            return [made, _document(target.uri, None, _text(target, offer, encoding))]
+            create = {"kind": "create", "uri": target.uri, "options": {"overwrite": False}, **note}
+            return [create, _document_edit(target.uri, None, _text_edits(target, offer, encoding))]
         case "delete":
             return [{"kind": "delete", "uri": target.uri, "options": {"ignoreIfNotExists": True}, **note}]
         case "rename":
             to = to_uri(target.to or target.path)
-            moved = {
+            rename = {
                 "kind": "rename",
                 "oldUri": target.uri,
                 "newUri": to,
                 "options": {"overwrite": False},
                 **note,
             }
-            edits = _text(target, offer, encoding)
-            return [moved, _document(to, None, edits)] if edits else [moved]
+            edits = _text_edits(target, offer, encoding)
+            return [rename, _document_edit(to, None, edits)] if edits else [rename]
         case "edit":
             version = target.document.version if target.document is not None else None
-            return [_document(target.uri, version, _text(target, offer, encoding))]
+            return [_document_edit(target.uri, version, _text_edits(target, offer, encoding))]
 
 
-def _document(uri: str, version: int | None, edits: list[Json]) -> Json:
+def _document_edit(uri: str, version: int | None, edits: list[Json]) -> Json:
     return {"textDocument": {"uri": uri, "version": version}, "edits": edits}
 
 
-def _text(target: Target, offer: Offer, encoding: Encoding) -> list[Json]:
+def _text_edits(target: Target, offer: Offer, encoding: Encoding) -> list[Json]:
     old, new = target.change.old or "", target.change.new
     if new is None:
         return []
@@ -112,16 +113,16 @@ def _text(target: Target, offer: Offer, encoding: Encoding) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Replace `range` of the old text by `text`."""
+    """A replacement of `range` of the old text by `text`."""
 
     range: Range
     text: str
 
 
 def text_edits(old: str, new: str, encoding: Encoding) -> tuple[TextEdit, ...]:
-    """Edits of whole lines that turn `old` into `new`; they do not overlap, positions are in `old`."""
+    """Return non-overlapping edits of complete lines that turn `old` into `new`; positions are in `old`."""
     starts = find_line_starts(old)
-    before, after = _lines(old, starts), _lines(new, find_line_starts(new))
+    before, after = _split_lines(old, starts), _split_lines(new, find_line_starts(new))
     offsets = [*starts[: len(before)], len(old)]
     return tuple(
         TextEdit(to_range(old, starts, offsets[a], offsets[b], encoding), "".join(after[c:d]))
@@ -130,22 +131,23 @@ def text_edits(old: str, new: str, encoding: Encoding) -> tuple[TextEdit, ...]:
     )
 
 
-def _lines(text: str, starts: list[int]) -> list[str]:
-    """Lines with their ends; the part after the last line end only where it is not empty."""
+def _split_lines(text: str, starts: list[int]) -> list[str]:
+    """Split into lines with their ends; the last part is included only if it is not empty."""
     ends = [*starts[1:], len(text)]
     lines = [text[a:b] for a, b in zip(starts, ends, strict=True)]
     return lines if lines[-1] else lines[:-1]
 
 
 REPORT_SECONDS = 0.5
-"""How long an editor may take to report the change that it made for us; Neovim waits 150 ms."""
+"""Timeout in seconds for the editor to report a change that we requested; Neovim waits 150 ms."""
 RELOAD_SECONDS = 3.0
-"""How long an editor may take to notice that a file without unsaved changes is another on the disk."""
+"""Timeout in seconds for the editor to reload a clean file that changed on the disk."""
 POLL_SECONDS = 0.02
+"""Seconds before the second check for missing changes."""
 
 
 class EditorWorkspace(ShownWorkspace):
-    """Implements ports.Workspace. `disk` is the workspace on disk; it is replaced when folders change."""
+    """Workspace of an editor (`ports.Workspace`). `disk` is replaced when folders change."""
 
     def __init__(self, disk: Workspace, documents: Documents, protocol: Protocol, offer: Offer) -> None:
         super().__init__(disk)
@@ -155,12 +157,12 @@ class EditorWorkspace(ShownWorkspace):
         self._one_at_a_time = asyncio.Lock()
 
     async def read(self, path: str) -> TextFile:
-        """The open document's text, else the file's."""
+        """Return the open document's text, else the file's."""
         place = self.locate(path)
         document = self._documents.at(place)
         if document is None:
             return await self._notebook_or_file(path, place)
-        return TextFile(self.relative(place), document.shown, version=document.version)
+        return TextFile(self.relative(place), document.displayed_text, version=document.version)
 
     async def _notebook_or_file(self, path: str, place: Path) -> TextFile:
         file = await self.disk.read(path)
@@ -176,39 +178,41 @@ class EditorWorkspace(ShownWorkspace):
         return self._documents.at(self.locate(path)) is not None or await self.disk.exists(path)
 
     async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
-        """All of `patch` as one applyEdit; what the client cannot do is done on the disk."""
+        """Apply `patch` as one applyEdit; what the client cannot apply is written to the disk."""
         async with self._one_at_a_time:
-            targets = [await self._target(change) for change in patch.files]
+            targets = [await self._resolve_target(change) for change in patch.files]
             plain = [t for t in targets if t.notebook is None]
-            through = [t for t in plain if fits(t, self._offer)]
-            rest = [t for t in plain if not fits(t, self._offer)]
+            via_client = [t for t in plain if can_apply(t, self._offer)]
+            rest = [t for t in plain if not can_apply(t, self._offer)]
             for target in rest:
                 _refuse_unsaved(target, await self.on_disk(target.change.path))
             for target in targets:
                 if target.notebook is not None:
                     await self._edit_notebook(target.change, target.notebook)
-            if through:
-                clean = await self._clean(through)
-                await self._send(through, label)
-                await self._settle(through, clean, label)
+            if via_client:
+                saved_paths = await self._saved_paths(via_client)
+                await self._send(via_client, label)
+                await self._wait_until_applied(via_client, saved_paths, label)
                 if exact:
-                    await self._exactly([t for t in through if t.change.path in clean], label)
+                    await self._restore_exact_text(
+                        [t for t in via_client if t.change.path in saved_paths], label
+                    )
             if rest:
                 await self.disk.apply(Patch(files=tuple(t.change for t in rest)), label)
             return tuple(stat(change) for change in patch.files)
 
-    # ---- before
+    # ---- preparation
 
-    async def _target(self, change: FileChange) -> Target:
+    async def _resolve_target(self, change: FileChange) -> Target:
         place = self.locate(change.path)
         document = self._documents.at(place)
         to = self.locate(change.to) if change.to is not None else None
         if document is not None:
-            if document.shown != change.old:
+            if document.displayed_text != change.old:
                 raise stale_error(change.path, text("editor.changed_in_editor"))
             return Target(change, place, to, document)
         if change.old is None and change.kind in ("delete", "rename"):
-            return Target(change, place, to, plain=False)  # no text: the disk's business, looked at there
+            return Target(change, place, to, plain=False)  # not text: checked and changed on the disk
         if change.old is None:
             if await self.disk.exists(change.path):
                 raise stale_error(change.path, text("editor.exists"))
@@ -223,8 +227,8 @@ class EditorWorkspace(ShownWorkspace):
             return Target(change, place, to, notebook=notebook)
         return Target(change, place, to, plain=is_plain(file))
 
-    async def _clean(self, targets: list[Target]) -> set[str]:
-        """Paths whose documents are as on the disk, or not open: they are saved after the edit."""
+    async def _saved_paths(self, targets: list[Target]) -> set[str]:
+        """Return the paths whose documents are saved or not open: they are saved after the edit."""
         return {
             t.change.path
             for t in targets
@@ -242,8 +246,8 @@ class EditorWorkspace(ShownWorkspace):
 
     async def _send(self, targets: list[Target], label: str) -> None:
         first = targets[0].change.path
-        for target in targets:  # again: since they were looked at, others may have had their turn
-            if target.document is not None and target.document.shown != target.change.old:
+        for target in targets:  # checked again: documents may have changed meanwhile
+            if target.document is not None and target.document.displayed_text != target.change.old:
                 raise stale_error(target.change.path, text("editor.changed_in_editor"))
         params = apply_params(
             targets, render(label, self._protocol.language), self._offer, self._documents.encoding
@@ -253,33 +257,37 @@ class EditorWorkspace(ShownWorkspace):
                 target.document.changed.clear()
         try:
             answer: Json = await self._protocol.ask("workspace/applyEdit", params)
-        except Refused as error:
-            await self._news(targets)
+        except RpcError as error:
+            await self._wait_for_reports(targets)
             raise stale_error(first, text("editor.refused", what=error.message)) from None
         if not isinstance(answer, dict) or answer.get("applied") is not True:
-            await self._news(targets)
+            await self._wait_for_reports(targets)
             reason = answer.get("failureReason") if isinstance(answer, dict) else None
             raise stale_error(
                 first,
                 text("editor.not_applied_because", what=str(reason) if reason else text("editor.no_reason")),
             )
 
-    async def _news(self, targets: list[Target]) -> None:
-        """An editor that refused has typed-in news that it may tell a moment later: wait for some of it,
-        so that the next try is made against the new text."""
+    async def _wait_for_reports(self, targets: list[Target]) -> None:
+        """Wait for changes that an editor which rejected the edit may report a moment later.
+
+        The next attempt is then made against the new text.
+        """
         waits = [asyncio.ensure_future(t.document.changed.wait()) for t in targets if t.document is not None]
         if waits:
-            _, late = await asyncio.wait(waits, timeout=REPORT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            for each in late:
-                each.cancel()
+            _, pending = await asyncio.wait(
+                waits, timeout=REPORT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in pending:
+                task.cancel()
 
-    # ---- after
+    # ---- follow-up
 
-    async def _settle(self, targets: list[Target], clean: set[str], label: str) -> None:
-        """Wait until the editor shows the edit, and see to it that what was saved before is saved."""
+    async def _wait_until_applied(self, targets: list[Target], saved_paths: set[str], label: str) -> None:
+        """Wait until the editor shows the edit, and save files that were saved before."""
         for target in targets:
             document = target.document
-            # What the editor reported since then holds our edit, and perhaps what was typed upon it.
+            # A text reported since then contains our edit, and possibly further typing.
             if document is not None and target.change.kind == "edit" and not document.changed.is_set():
                 document.expected = target.change.new
         with contextlib.suppress(TimeoutError):
@@ -288,14 +296,14 @@ class EditorWorkspace(ShownWorkspace):
                     if target.document is not None and target.document.expected is not None:
                         await target.document.changed.wait()
         if self._offer.editor:
-            await self._save([t for t in targets if t.change.path in clean])
+            await self._save([t for t in targets if t.change.path in saved_paths])
         closed = [t for t in targets if t.document is None]
-        missing = [t for t in closed if not await self._arrived(t)]
+        missing = [t for t in closed if not await self._has_arrived(t)]
         if missing:
             await asyncio.sleep(POLL_SECONDS)
-            missing = [t for t in missing if not await self._arrived(t)]
+            missing = [t for t in missing if not await self._has_arrived(t)]
         if missing:
-            # The client said yes and wrote nothing that we can see: commands must find the edit.
+            # The client accepted but wrote nothing visible: commands must find the edit.
             log.info("the client left %d closed files to us", len(missing))
             await self.disk.apply(Patch(files=tuple(t.change for t in missing)), label)
 
@@ -307,19 +315,19 @@ class EditorWorkspace(ShownWorkspace):
     async def _save_uris(self, uris: list[str]) -> None:
         try:
             await self._protocol.ask("daiku/editor/save", {"uris": uris})
-        except Refused as error:
+        except RpcError as error:
             log.warning("the editor did not save: %s", error.message)
 
-    async def _exactly(self, targets: list[Target], label: str) -> None:
-        """What a formatter made of it on saving goes: the file gets the text that was meant, and an editor
-        without unsaved changes takes it from there."""
+    async def _restore_exact_text(self, targets: list[Target], label: str) -> None:
+        """Undo what a formatter changed on saving: write the exact text to the file, from which the editor
+        reloads it."""
         for target in targets:
             change, document = target.change, self._documents.at(target.to or target.path)
-            now = await self.on_disk(change.to or change.path)
-            unsaved = document is not None and document.text != now
-            if change.kind not in ("edit", "create") or now in (None, change.new) or unsaved:
+            current = await self.on_disk(change.to or change.path)
+            unsaved = document is not None and document.text != current
+            if change.kind not in ("edit", "create") or current in (None, change.new) or unsaved:
                 continue
-            back = FileChange(path=change.path, kind="edit", old=now, new=change.new)
+            back = FileChange(path=change.path, kind="edit", old=current, new=change.new)
             if document is not None:
                 document.changed.clear()
             await self.disk.apply(Patch(files=(back,)), label)
@@ -329,8 +337,8 @@ class EditorWorkspace(ShownWorkspace):
                         await document.changed.wait()
                         document.changed.clear()
 
-    async def _arrived(self, target: Target) -> bool:
-        """True where disk or editor show the change of a file that was closed."""
+    async def _has_arrived(self, target: Target) -> bool:
+        """Return True if the disk or the editor shows the change of a file that was closed."""
         change = target.change
         path = change.to or change.path
         place = target.to or target.path
@@ -343,6 +351,6 @@ class EditorWorkspace(ShownWorkspace):
 
 
 def _refuse_unsaved(target: Target, on_disk: str | None) -> None:
-    document: Document | None = target.document
+    document: OpenDocument | None = target.document
     if document is not None and document.text != on_disk:
         raise stale_error(target.change.path, text("editor.unsaved"))

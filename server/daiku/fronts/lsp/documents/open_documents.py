@@ -1,4 +1,4 @@
-"""The open documents as the editor has them: unsaved text, versions, incremental changes."""
+"""Open documents of the editor: unsaved text, versions, incremental changes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from daiku.fronts.lsp.initialize import to_path
 
 
 @dataclass(slots=True)
-class Document:
-    """One open document. `uri` is spelt as the editor spells it: answers must name it so."""
+class OpenDocument:
+    """An open document. `uri` is spelled as the editor spells it, which responses must repeat."""
 
     uri: str
     path: Path | None
     version: int
     text: str
     expected: str | None = None
-    """What an edit of ours that the editor accepted made of it, until the editor says so itself."""
+    """Text after an accepted edit of ours, until the editor reports a change itself."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _starts: list[int] | None = None
 
@@ -34,54 +34,54 @@ class Document:
         return self._starts
 
     @property
-    def shown(self) -> str:
-        """Return the text to read, including an edit that was accepted and that the editor has not reported yet."""
+    def displayed_text(self) -> str:
+        """The text to read, including an accepted edit that the editor has not reported yet."""
         return self.text if self.expected is None else self.expected
 
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> None:
-        """Carry out one incremental change."""
+        """Apply one incremental change."""
         starts = self.starts
-        a = to_offset(self.text, starts, start, encoding)
-        b = max(a, to_offset(self.text, starts, end, encoding))
+        start_offset = to_offset(self.text, starts, start, encoding)
+        end_offset = max(start_offset, to_offset(self.text, starts, end, encoding))
         first = max(0, min(start.line, len(starts) - 1) - 1)
-        # One line more on either side: a change may join a \r and a \n.
+        # One more line on either side: a change may join \r and \n.
         last = min(len(starts), max(0, start.line, end.line) + 2)
         kept_end = starts[last] if last < len(starts) else len(self.text)
-        new = self.text[:a] + text + self.text[b:]
-        grown = len(new) - len(self.text)
+        new = self.text[:start_offset] + text + self.text[end_offset:]
+        growth = len(new) - len(self.text)
         base = starts[first]
-        middle = [base + i for i in find_line_starts(new[base : kept_end + grown])]
-        tail = [i + grown for i in starts[last:]] if last < len(starts) else []
+        middle = [base + i for i in find_line_starts(new[base : kept_end + growth])]
+        tail = [i + growth for i in starts[last:]] if last < len(starts) else []
         if tail and middle[-1] == tail[0]:
             middle.pop()
         self.text = new
         self._starts = starts[:first] + middle + tail
 
     def set_text(self, text: str) -> None:
-        """Take a whole new text."""
+        """Replace the complete text."""
         self.text = text
         self._starts = None
 
 
 class Documents:
-    """Every open document, by the editor's URI and by path."""
+    """All open documents, by the editor's URI and by path."""
 
     def __init__(self) -> None:
         self.encoding: Encoding = "utf-16"
-        self._by_uri: dict[str, Document] = {}
-        self._by_path: dict[str, Document] = {}
+        self._by_uri: dict[str, OpenDocument] = {}
+        self._by_path: dict[str, OpenDocument] = {}
 
-    def open(self, uri: str, version: int, text: str) -> Document:
-        """An editor opened (or opened again) a document."""
+    def open(self, uri: str, version: int, text: str) -> OpenDocument:
+        """Add an opened (or reopened) document."""
         path = to_path(uri) if uri.startswith("file:") else None
-        document = Document(uri, Path(path) if path else None, version, text)
+        document = OpenDocument(uri, Path(path) if path else None, version, text)
         self._by_uri[uri] = document
         if path:
             self._by_path[_key(path)] = document
         return document
 
     def change(self, uri: str, version: int, changes: list[Any]) -> None:
-        """Carry out `contentChanges` (lsprotocol's types) in order; unknown documents are ignored."""
+        """Apply `contentChanges` (lsprotocol's types) in order; unknown documents are ignored."""
         document = self._by_uri.get(uri)
         if document is None:
             return
@@ -98,7 +98,7 @@ class Documents:
         document.changed.set()
 
     def close(self, uri: str) -> None:
-        """Forget a closed document; from now on its text is the one on disk."""
+        """Remove a closed document; its text is then the one on disk."""
         document = self._by_uri.pop(uri, None)
         if document is None:
             return
@@ -106,17 +106,17 @@ class Documents:
         if document.path is not None and self._by_path.get(_key(str(document.path))) is document:
             del self._by_path[_key(str(document.path))]
 
-    def at(self, path: Path) -> Document | None:
-        """The open document of a file; the file may be named through a link."""
+    def at(self, path: Path) -> OpenDocument | None:
+        """Return the open document of a file, which may be named through a symbolic link."""
         return self._by_path.get(_key(str(path)))
 
-    def all(self) -> tuple[Document, ...]:
-        """Return all open documents, in the order of opening."""
+    def all(self) -> tuple[OpenDocument, ...]:
+        """Return all open documents in the order of opening."""
         return tuple(self._by_uri.values())
 
 
 def to_uri(path: Path) -> str:
-    """A `file:` URI as VS Code and Neovim write it."""
+    """Return a `file:` URI in the form of VS Code and Neovim."""
     text = path.as_posix()
     return "file://" + quote(text if text.startswith("/") else f"/{text}", safe="/~-._!$&'()*+,;=@")
 

@@ -1,1 +1,1 @@
-"""What the editor asks: one module a group of methods, and the table of them."""
+"""Requests of the editor: one module per group of methods, and their table."""

@@ -16,23 +16,25 @@ from daiku.team.rules.drafting.headings import is_prose
 from daiku.texts.text import render, text
 
 AUTOMATIC = 2
-"""The trigger kind of a client that asks by itself, not because the person did."""
+"""Trigger kind of requests that the client sends automatically."""
 MOST_FIXES = 20
+"""Maximum number of fix actions."""
 TITLE = 80
+"""Maximum characters of a problem in a title."""
 
 
 class _Params(BaseModel):
-    """LSP's own params; other keys are the client's business."""
+    """LSP params; other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
-class _Document(_Params):
+class _DocumentRef(_Params):
     uri: str
 
 
 class ListedDiagnostic(_Params):
-    """A diagnostic: its message, and the whole of it to hand back."""
+    """A diagnostic, with all its fields to send back."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -40,7 +42,7 @@ class ListedDiagnostic(_Params):
     message: str
 
     @property
-    def whole(self) -> JsonObject:
+    def all_fields(self) -> JsonObject:
         return {**self.model_dump(), **(self.model_extra or {})}
 
 
@@ -51,13 +53,13 @@ class _Context(_Params):
 
 
 class ListParams(_Params):
-    document: _Document = Field(alias="textDocument")
+    document: _DocumentRef = Field(alias="textDocument")
     range: Range
     context: _Context = _Context()
 
 
 class ResolveParams(BaseModel):
-    """An action as we listed it; what the client added to it goes back as it came."""
+    """A listed action; fields that the client added are returned unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -68,72 +70,80 @@ class ResolveParams(BaseModel):
 
 async def code_actions(c: ClientConnection, params: Json) -> str:
     """Answer `textDocument/codeAction`. Raises pydantic.ValidationError."""
-    asked = ListParams.model_validate(params if params is not None else {})
-    actions = [a for a in _actions(asked, c.protocol.language) if _wanted(str(a["kind"]), asked.context.only)]
+    list_params = ListParams.model_validate(params if params is not None else {})
+    actions = [
+        a
+        for a in _actions(list_params, c.protocol.language)
+        if _matches_kinds(str(a["kind"]), list_params.context.only)
+    ]
     if not c.offer.action_literals:
         return write_json([_command(a) for a in actions])
     if not c.offer.lazy_actions:
-        return write_json([_resolved(a) for a in actions])
+        return write_json([_resolve(a) for a in actions])
     return write_json(actions)
 
 
 async def resolve_action(_: ClientConnection, params: Json) -> str:
     """Answer `codeAction/resolve`: the same action with its command. Raises pydantic.ValidationError."""
     action = ResolveParams.model_validate(params if params is not None else {})
-    return write_json(_resolved(action.model_dump(exclude_none=True)))
+    return write_json(_resolve(action.model_dump(exclude_none=True)))
 
 
-def _actions(asked: ListParams, language: str) -> Iterator[JsonObject]:
-    def said(key: str) -> str:
+def _actions(list_params: ListParams, language: str) -> Iterator[JsonObject]:
+    def translate(key: str) -> str:
         return render(text(key), language)
 
-    uri, where = asked.document.uri, asked.range
-    yield from _fixes(asked, language)
-    by_itself = asked.context.trigger == AUTOMATIC
-    here: JsonObject = {"uri": uri, "range": where.model_dump()}
+    uri, where = list_params.document.uri, list_params.range
+    yield from _fixes(list_params, language)
+    is_automatic = list_params.context.trigger == AUTOMATIC
+    place: JsonObject = {"uri": uri, "range": where.model_dump()}
     if where.start != where.end:
-        refactor: JsonObject = {**here, "instruction": said("action.refactor"), "ask": True}
-        yield _action(said("action.refactor_title"), REWRITE, "daiku.generateCode", refactor)
+        refactor: JsonObject = {**place, "instruction": translate("action.refactor"), "ask": True}
+        yield _action(translate("action.refactor_title"), REWRITE, "daiku.generateCode", refactor)
         if is_prose(uri):
-            revise: JsonObject = {**here, "instruction": said("action.revise"), "ask": True}
-            yield _action(said("action.revise_title"), REWRITE, "daiku.document", revise)
+            revise: JsonObject = {**place, "instruction": translate("action.revise"), "ask": True}
+            yield _action(translate("action.revise_title"), REWRITE, "daiku.document", revise)
         else:
-            yield _action(said("action.document_title"), REWRITE, "daiku.document", here)
-        yield _action(said("action.tests_title"), REWRITE, "daiku.writeTests", here)
-        translate: JsonObject = {**here, "instruction": said("action.translate")}
-        yield _action(said("action.translate_title"), REWRITE, "daiku.generateCode", translate)
-    if not by_itself:
-        yield _action(said("action.explain_title"), SOURCE, "daiku.explain", here)
-        yield _action(said("action.review_title"), SOURCE, "daiku.review", {"uri": uri})
+            yield _action(translate("action.document_title"), REWRITE, "daiku.document", place)
+        yield _action(translate("action.tests_title"), REWRITE, "daiku.writeTests", place)
+        translation: JsonObject = {**place, "instruction": translate("action.translate")}
+        yield _action(translate("action.translate_title"), REWRITE, "daiku.generateCode", translation)
+    if not is_automatic:
+        yield _action(translate("action.explain_title"), SOURCE, "daiku.explain", place)
+        yield _action(translate("action.review_title"), SOURCE, "daiku.review", {"uri": uri})
 
 
-def _fixes(asked: ListParams, language: str) -> Iterator[JsonObject]:
-    """One for each problem, and one for all where there are several."""
-    found = list({(d.message, d.range.start.line): d for d in asked.context.diagnostics}.values())
-    for one in found[:MOST_FIXES]:
+def _fixes(list_params: ListParams, language: str) -> Iterator[JsonObject]:
+    """Yield one action per problem, and one for all if there are several."""
+    diagnostics = list({(d.message, d.range.start.line): d for d in list_params.context.diagnostics}.values())
+    for diagnostic in diagnostics[:MOST_FIXES]:
         yield _fix(
-            render(text("action.fix_one", problem=_one_line(one.message)), language),
-            asked.document.uri,
-            [one],
+            render(text("action.fix_one", problem=_one_line(diagnostic.message)), language),
+            list_params.document.uri,
+            [diagnostic],
         )
-    if len(found) > 1:
-        yield _fix(render(text("action.fix_all", count=len(found)), language), asked.document.uri, found)
+    if len(diagnostics) > 1:
+        yield _fix(
+            render(text("action.fix_all", count=len(diagnostics)), language),
+            list_params.document.uri,
+            diagnostics,
+        )
 
 
 def _fix(title: str, uri: str, problems: list[ListedDiagnostic]) -> JsonObject:
     start = min((p.range.start for p in problems), key=lambda p: (p.line, p.character))
     end = max((p.range.end for p in problems), key=lambda p: (p.line, p.character))
     place: JsonValue = Range(start=start, end=end).model_dump()
-    wholes: list[JsonValue] = [p.whole for p in problems]
-    arguments: JsonObject = {"uri": uri, "range": place, "diagnostics": wholes}
-    return {**_action(title, FIX, "daiku.fix", arguments), "diagnostics": wholes}
+    complete: list[JsonValue] = [p.all_fields for p in problems]
+    arguments: JsonObject = {"uri": uri, "range": place, "diagnostics": complete}
+    return {**_action(title, FIX, "daiku.fix", arguments), "diagnostics": complete}
 
 
 def _action(title: str, kind: str, command: str, arguments: JsonObject) -> JsonObject:
     return {"title": title, "kind": kind, "data": {"command": command, "arguments": arguments}}
 
 
-def _resolved(action: JsonObject) -> JsonObject:
+def _resolve(action: JsonObject) -> JsonObject:
     data = action.get("data")
     if action.get("command") is not None or not isinstance(data, dict) or "command" not in data:
         return action
@@ -146,8 +156,8 @@ def _command(action: JsonObject) -> JsonObject:
     return {"title": action["title"], "command": data["command"], "arguments": [data.get("arguments", {})]}
 
 
-def _wanted(kind: str, only: tuple[str, ...] | None) -> bool:
-    """True where no kind was asked for, or `kind` or one above it."""
+def _matches_kinds(kind: str, only: tuple[str, ...] | None) -> bool:
+    """Return True if no kind was requested, or `kind` is or specializes a requested one."""
     return not only or any(not o or kind == o or kind.startswith(f"{o}.") for o in only)
 
 

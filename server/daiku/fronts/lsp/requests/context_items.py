@@ -13,7 +13,7 @@ from daiku.domain.runs import ContextItem, Position, Range
 from daiku.edits.rules.positions import find_line_starts, to_offset
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.documents.editor_queries import ClientEditor
-from daiku.fronts.lsp.documents.notebooks import place_of
+from daiku.fronts.lsp.documents.notebooks import document_name
 from daiku.fronts.lsp.initialize import to_path
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
@@ -21,15 +21,16 @@ from daiku.tools.files.tags import read_tags
 from daiku.tools.rules.code.enclosing import find_enclosing_definition
 
 AROUND = 20
-"""Lines before and after a place that no definition holds."""
+"""Lines before and after a place outside any definition."""
 LARGEST = 400_000
-"""Characters of a text that is looked through for definitions."""
+"""Maximum characters of a text that is searched for definitions."""
 MOST_PROBLEMS = 100
+"""Maximum number of problems in a context item."""
 SEVERITIES = {1: "error", 2: "warning", 3: "info", 4: "hint"}
 
 
-class Problem(BaseModel):
-    """A diagnostic of LSP; what we do not need of it is left out."""
+class LspDiagnostic(BaseModel):
+    """An LSP diagnostic, without unused fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -40,33 +41,43 @@ class Problem(BaseModel):
     code: int | str | None = None
 
     def line(self) -> str:
-        """As a compiler would print it."""
+        """Return the problem in the format of a compiler."""
         mark = " ".join(str(part) for part in (self.source, self.code) if part is not None)
         level = SEVERITIES.get(self.severity or 1, "error")
         return f"{self.range.start.line + 1}: {level}: {self.message}{f' ({mark})' if mark else ''}"
 
 
 async def context_items(
-    c: ClientConnection, uri: str, where: Range | None, problems: tuple[Problem, ...], *, look: bool = False
+    c: ClientConnection,
+    uri: str,
+    where: Range | None,
+    problems: tuple[LspDiagnostic, ...],
+    *,
+    look: bool = False,
 ) -> tuple[ContextItem, ...]:
-    """The items for a place in a document; `look`: the editor is asked for its problems where none are given."""
-    text = await _text(c, uri)
-    name = await place_of(c.protocol, uri) if c.offer.editor else uri
-    items = [] if where is None or text is None else await _code(c, name, text, where)
+    """Return the context items for a place in a document.
+
+    `look`: if no problems are given, request them from the editor.
+    """
+    text = await _document_text(c, uri)
+    name = await document_name(c.protocol, uri) if c.offer.editor else uri
+    items = [] if where is None or text is None else await _code_items(c, name, text, where)
     if not items:
         kind = "selection" if where is not None and where.start != where.end else "file"
         items = [ContextItem(kind=kind, uri=name, range=where)]
-    lines = [problem.line() for problem in problems] or (await _known(c, uri, where) if look else [])
+    lines = [problem.line() for problem in problems] or (
+        await _editor_problems(c, uri, where) if look else []
+    )
     if lines:
         items.append(ContextItem(kind="diagnostics", uri=name, text="\n".join(lines[:MOST_PROBLEMS])))
     return tuple(items)
 
 
-async def _text(c: ClientConnection, uri: str) -> str | None:
-    """The document as the person sees it; None where it cannot be read."""
-    shown = next((d.shown for d in c.documents.all() if d.uri == uri), None)
-    if shown is not None:
-        return shown
+async def _document_text(c: ClientConnection, uri: str) -> str | None:
+    """Return the document as the user sees it, or None if it cannot be read."""
+    open_text = next((d.displayed_text for d in c.documents.all() if d.uri == uri), None)
+    if open_text is not None:
+        return open_text
     path = to_path(uri) if uri.startswith("file:") else None
     if path is None:
         return None
@@ -76,8 +87,8 @@ async def _text(c: ClientConnection, uri: str) -> str | None:
         return None
 
 
-async def _code(c: ClientConnection, uri: str, text: str, where: Range) -> list[ContextItem]:
-    """The selection itself, and the definition around it (else the lines around it)."""
+async def _code_items(c: ClientConnection, uri: str, text: str, where: Range) -> list[ContextItem]:
+    """Return the selection, and the definition (else the lines) around it."""
     lines = text.splitlines()
     starts = find_line_starts(text)
     start, end = (to_offset(text, starts, p, c.documents.encoding) for p in (where.start, where.end))
@@ -108,25 +119,25 @@ def _definition(suffix: str, text: str, lines: list[str], first: int, last: int)
     return find_enclosing_definition(lines, first, last, read_tags(text.encode("utf-8", "replace"), suffix))
 
 
-async def _known(c: ClientConnection, uri: str, where: Range | None) -> list[str]:
-    """The editor's problems of a file: those of the place, else all."""
+async def _editor_problems(c: ClientConnection, uri: str, where: Range | None) -> list[str]:
+    """Return the editor's problems of a file: those at the place, else all."""
     path = to_path(uri) if uri.startswith("file:") else None
     if path is None or not c.offer.editor:
         return []
     editor = ClientEditor(c.protocol, c.documents, c.workspace)
     try:
-        found = await editor.diagnostics(str(Path(path)))
+        diagnostics = await editor.diagnostics(str(Path(path)))
     except DaikuError:
         return []
-    here = [d for d in found if where is not None and _touches(d, where)]
-    return list(_lines(here or found))
+    at_place = [d for d in diagnostics if where is not None and _touches(d, where)]
+    return list(_problem_lines(at_place or diagnostics))
 
 
-def _touches(one: Diagnostic, where: Range) -> bool:
-    return one.range.start.line <= where.end.line and where.start.line <= one.range.end.line
+def _touches(diagnostic: Diagnostic, where: Range) -> bool:
+    return diagnostic.range.start.line <= where.end.line and where.start.line <= diagnostic.range.end.line
 
 
-def _lines(found: Iterable[Diagnostic]) -> Iterable[str]:
-    for one in found:
-        mark = f" ({one.source})" if one.source else ""
-        yield f"{one.range.start.line + 1}: {one.severity}: {one.message}{mark}"
+def _problem_lines(diagnostics: Iterable[Diagnostic]) -> Iterable[str]:
+    for diagnostic in diagnostics:
+        mark = f" ({diagnostic.source})" if diagnostic.source else ""
+        yield f"{diagnostic.range.start.line + 1}: {diagnostic.severity}: {diagnostic.message}{mark}"

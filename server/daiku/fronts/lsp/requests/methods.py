@@ -1,4 +1,4 @@
-"""The custom methods: one short function each, and the table that names them all."""
+"""The custom methods, and their table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daiku.domain.sessions import Session
 from daiku.domain.work.plans import Plan
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.initialize import Json
-from daiku.fronts.lsp.requests.commands import examine
+from daiku.fronts.lsp.requests.commands import run_diagnostics
 from daiku.fronts.lsp.requests.playbook import (
     playbook_add,
     playbook_deltas,
@@ -48,7 +48,7 @@ from daiku.fronts.lsp.requests.run_requests import (
 from daiku.fronts.lsp.requests.work import work_ask, work_list, work_show, work_take_over, work_watch
 from daiku.fronts.lsp.wire.jsontext import model_json
 from daiku.fronts.lsp.wire.protocol import Handler
-from daiku.fronts.lsp.wire.refused import invalid
+from daiku.fronts.lsp.wire.refused import invalid_params
 from daiku.items.listing import require_local_files
 from daiku.library.fronts import App, list_changed_everywhere, list_changed_files, to_restore_result
 from daiku.library.offers import agents_of, delete_session, models_of, tools_of
@@ -62,12 +62,12 @@ from daiku.trace.transcript import export
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One custom method: the type of its params, that of its result (None: `null`), and the function that answers."""
+    """A custom method: the types of its params and result (None: `null`), and its function."""
 
     params: type[Wire]
     result: type[Wire] | None
     answer: Callable[[ClientConnection, Any], Awaitable[BaseModel | str | None]]
-    """Takes the method's own params; a `str` is JSON text that is made already."""
+    """Takes the validated params; a returned `str` is JSON text."""
 
 
 async def pause(c: ClientConnection, p: api.RunRef) -> BaseModel:
@@ -96,8 +96,8 @@ async def session_new(c: ClientConnection, p: api.SessionNewParams) -> BaseModel
 
 
 async def session_list(c: ClientConnection, p: api.SessionListParams) -> BaseModel:
-    found = (await c.app()).journal.list_sessions(p.query or "", p.limit, c.workspace_key)
-    return api.SessionListResult(sessions=tuple(found))
+    sessions = (await c.app()).journal.list_sessions(p.query or "", p.limit, c.workspace_key)
+    return api.SessionListResult(sessions=tuple(sessions))
 
 
 async def session_get(c: ClientConnection, p: api.SessionGetParams) -> str:
@@ -110,11 +110,11 @@ async def session_get(c: ClientConnection, p: api.SessionGetParams) -> str:
     if p.last is None:
         chunks = ",".join(line(chunk) for chunk in journal.chunks(p.session_id, p.after_seq))
         return f'{{"session":{model_json(session)},"chunks":[{chunks}]}}'
-    shown, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
-    chunks = ",".join(line(chunk) for chunk in shown)
+    recent, window = journal.window(p.session_id, before_seq=p.before_seq or 0, last=p.last)
+    chunks = ",".join(line(chunk) for chunk in recent)
     earlier = api.EarlierChunks(before_seq=window.first_seq, count=window.earlier, usage=window.usage)
-    left_out = f',"earlier":{model_json(earlier)}' if window.earlier else ""
-    return f'{{"session":{model_json(session)},"chunks":[{chunks}]{left_out}}}'
+    earlier_json = f',"earlier":{model_json(earlier)}' if window.earlier else ""
+    return f'{{"session":{model_json(session)},"chunks":[{chunks}]{earlier_json}}}'
 
 
 async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
@@ -138,19 +138,19 @@ async def plan_get(c: ClientConnection, p: api.PlanRef) -> BaseModel:
 
 
 async def plan_update(c: ClientConnection, p: api.PlanUpdateParams) -> BaseModel:
-    """Save the person's changes to a plan. Raises Refused with the problems if the plan is invalid."""
+    """Save the user's changes to a plan. Raises RpcError with the problems if the plan is invalid."""
     app = await c.app()
     before = app.journal.get_plan(p.plan_id)
-    given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
-    given = {name: value for name, value in given.items() if value is not None}
+    changes = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
+    changes = {name: value for name, value in changes.items() if value is not None}
     try:
-        return await save_plan(app, before, before.model_copy(update=given))
-    except InvalidPlan as wrong:
-        raise invalid(wrong.problems) from wrong
+        return await save_plan(app, before, before.model_copy(update=changes))
+    except InvalidPlan as error:
+        raise invalid_params(error.problems) from error
 
 
 async def plan_approve(c: ClientConnection, p: api.PlanRef) -> BaseModel:
-    """The plan, approved where it was a draft; what was approved before stays as it is."""
+    """Approve a draft and return the plan; other plans are returned unchanged."""
     app = await c.app()
     return await approve_draft(app, app.journal.get_plan(p.plan_id))
 
@@ -175,22 +175,24 @@ async def checkpoint_list(c: ClientConnection, p: api.SessionRef) -> BaseModel:
 
 
 async def trace_get(c: ClientConnection, p: api.SessionRef) -> api.TraceResult:
-    """Return what a session did and what it took, from the journal alone."""
+    """Return the spans and usage of a session, from the journal alone."""
     journal = (await c.app()).journal
     session = journal.get_session(p.session_id)
-    return await asyncio.to_thread(_shown, session, journal.chunks(p.session_id))
+    return await asyncio.to_thread(_build_trace, session, journal.chunks(p.session_id))
 
 
-def _shown(session: Session, chunks: Sequence[Chunk]) -> api.TraceResult:
+def _build_trace(session: Session, chunks: Sequence[Chunk]) -> api.TraceResult:
     spans = session_spans(chunks)
     running = session.status in ("running", "waiting")
     until = iso_now() if running else max((span.end or span.start for span in spans), default="")
-    return api.TraceResult(session=session, spans=tuple(_span(span, running) for span in spans), until=until)
+    return api.TraceResult(
+        session=session, spans=tuple(_to_wire_span(span, running) for span in spans), until=until
+    )
 
 
-def _span(span: Span, running: bool) -> api.TraceSpan:
-    """What no process works at is not under way: it was interrupted, or waits to be gone on with."""
-    left = span.status == "running" and not running
+def _to_wire_span(span: Span, running: bool) -> api.TraceSpan:
+    """Convert a span. A running span without a process was interrupted."""
+    was_interrupted = span.status == "running" and not running
     return api.TraceSpan(
         key=span.key,
         parent=span.parent,
@@ -201,15 +203,15 @@ def _span(span: Span, running: bool) -> api.TraceSpan:
         seq=span.seq,
         start=span.start,
         duration_ms=None if span.end is None else milliseconds_between(span.start, span.end),
-        status="cancelled" if left else span.status,
-        error="interrupted" if left else span.error,
+        status="cancelled" if was_interrupted else span.status,
+        error="interrupted" if was_interrupted else span.error,
         usage=span.tokens,
         retries=span.retries,
     )
 
 
 async def grants_list(c: ClientConnection, _: api.Nothing) -> api.GrantsResult:
-    return _all(c, await c.app())
+    return _list_grants(c, await c.app())
 
 
 async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResult:
@@ -218,20 +220,20 @@ async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResul
         raise UsageError(Failure(kind="not_found", message=text("editor.not_remembered")))
     if p.key.startswith(SERVER):
         app.servers.forget(p.key.removeprefix(SERVER))
-    return _all(c, app)
+    return _list_grants(c, app)
 
 
-def _all(c: ClientConnection, app: App) -> api.GrantsResult:
-    found = all_answers(app.grants, app.consents, c.workspace_key)
+def _list_grants(c: ClientConnection, app: App) -> api.GrantsResult:
+    answers = all_answers(app.grants, app.consents, c.workspace_key)
     return api.GrantsResult(
-        grants=tuple(api.Grant(key=one.key, answer=one.answer, what=one.what) for one in found),
+        grants=tuple(api.Grant(key=saved.key, answer=saved.answer, what=saved.what) for saved in answers),
         workspace=c.workspace_key,
     )
 
 
 async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
     if p.session_id is not None:
-        return await _listed(c, p.session_id)
+        return await _list_changes(c, p.session_id)
     return api.ChangesResult(files=list_changed_everywhere(await (await c.app()).reviews.everywhere()))
 
 
@@ -240,7 +242,7 @@ async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
     require_local_files(app, p.session_id, c.workspace_key)
     reviews = app.reviews
     checkpoint = await reviews.decide(p.session_id, p.decision, p.path, p.hunk_ids)
-    return await _listed(c, p.session_id, checkpoint if p.decision == "reject" else None)
+    return await _list_changes(c, p.session_id, checkpoint if p.decision == "reject" else None)
 
 
 async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseModel:
@@ -253,9 +255,11 @@ async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseM
     return to_restore_result(await app.reviews.restore(p.checkpoint_id))
 
 
-async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
-    found = await (await c.app()).reviews.changes(session)
-    return api.ChangesResult(files=list_changed_files(found, session), checkpoint_id=checkpoint)
+async def _list_changes(
+    c: ClientConnection, session: str, checkpoint: str | None = None
+) -> api.ChangesResult:
+    reviews = await (await c.app()).reviews.changes(session)
+    return api.ChangesResult(files=list_changed_files(reviews, session), checkpoint_id=checkpoint)
 
 
 async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
@@ -323,10 +327,10 @@ METHODS: dict[str, Method] = {
     "daiku/playbook/watch": Method(api.PlaybookWatchParams, api.PlaybookWatchResult, playbook_watch),
     "daiku/models": Method(api.Nothing, api.ModelsResult, models),
     "daiku/tools": Method(api.Nothing, api.ToolsResult, tools),
-    "daiku/doctor": Method(api.Nothing, api.DoctorResult, examine),
+    "daiku/doctor": Method(api.Nothing, api.DoctorResult, run_diagnostics),
     "daiku/agents": Method(api.Nothing, api.AgentsResult, agents),
 }
-"""Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""
+"""Every method that a client may call: params, result (None is `null`), and function."""
 
 
 def localize_result(c: ClientConnection, result: BaseModel | None) -> BaseModel | None:
@@ -339,8 +343,8 @@ def handler(connection: ClientConnection, name: str) -> Handler:
     method = METHODS[name]
 
     async def handle(params: Json) -> str:
-        checked = method.params.model_validate({} if params is None else params)
-        result = await method.answer(connection, checked)
+        validated = method.params.model_validate({} if params is None else params)
+        result = await method.answer(connection, validated)
         return result if isinstance(result, str) else model_json(localize_result(connection, result))
 
     return handle

@@ -1,4 +1,4 @@
-"""Wire methods of the playbook: its lessons, the changes that wait for review, and a watch over both."""
+"""Wire methods of the playbook: bullets, pending changes, and a watch."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _DESKS = WeakKeyDictionary[ClientConnection, tuple[App, PlaybookDesk]]()
 
 
 async def playbook_list(c: ClientConnection, p: api.PlaybookListParams) -> api.PlaybookListResult:
-    return (await _caught_up(c)).list(p.scope, p.section, everything=p.all)
+    return (await _up_to_date_desk(c)).list(p.scope, p.section, everything=p.all)
 
 
 async def playbook_search(c: ClientConnection, p: api.PlaybookSearchParams) -> api.PlaybookSearchResult:
-    return (await _caught_up(c)).search(p.query, p.scope, p.section, p.top_k)
+    return (await _up_to_date_desk(c)).search(p.query, p.scope, p.section, p.top_k)
 
 
 async def playbook_show(c: ClientConnection, p: api.PlaybookRef) -> api.PlaybookShowResult:
-    return (await _caught_up(c)).show(p.id)
+    return (await _up_to_date_desk(c)).show(p.id)
 
 
 async def playbook_add(c: ClientConnection, p: api.PlaybookAddParams) -> api.PlaybookChange:
@@ -41,7 +41,7 @@ async def playbook_remove(c: ClientConnection, p: api.PlaybookRef) -> api.Playbo
     return (await _client_desk(c)).update(p.id, active=False)
 
 
-async def _caught_up(c: ClientConnection) -> PlaybookDesk:
+async def _up_to_date_desk(c: ClientConnection) -> PlaybookDesk:
     """Return the desk after learning from runs that killed processes left behind."""
     learner = (await c.app()).runs.learner
     await learner.catch_up()
@@ -50,13 +50,13 @@ async def _caught_up(c: ClientConnection) -> PlaybookDesk:
 
 
 async def _client_desk(c: ClientConnection) -> PlaybookDesk:
-    """Return the client's desk; it is made again only when the settings or the folders change."""
+    """Return the client's desk, which is rebuilt only when the settings or the folders change."""
     app = await c.app()
-    known = _DESKS.get(c)
-    if known is None or known[0] is not app:
+    cached = _DESKS.get(c)
+    if cached is None or cached[0] is not app:
         desk = await asyncio.to_thread(build_desk, app, c.protocol.language)  # asks git
-        known = _DESKS[c] = (app, desk)
-    return known[1]
+        cached = _DESKS[c] = (app, desk)
+    return cached[1]
 
 
 async def playbook_deltas(c: ClientConnection, p: api.PlaybookDeltasParams) -> api.PlaybookDeltasResult:
@@ -68,9 +68,10 @@ async def playbook_review(c: ClientConnection, p: api.PlaybookReviewParams) -> a
 
 
 async def playbook_watch(c: ClientConnection, p: api.PlaybookWatchParams) -> api.PlaybookWatchResult:
-    """Wait until the playbooks differ from `revision`, and what is being learned is recorded in its session.
+    """Wait until the playbooks differ from `revision`, and until pending lessons are recorded in their session.
 
-    No stream of a run carries that, because the run has ended."""
+    No stream of a run carries these, because the run has ended.
+    """
     clock = asyncio.get_running_loop()
     until = clock.time() + LONGEST
     while True:

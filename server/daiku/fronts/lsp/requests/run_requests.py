@@ -20,7 +20,7 @@ from daiku.edits.rules.matching.refusal import Refusal
 from daiku.edits.rules.positions import Encoding
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.requests.stream import ChunkStream, MessageBoxes, ProgressBar, fan_out
-from daiku.fronts.lsp.wire.refused import invalid
+from daiku.fronts.lsp.wire.refused import invalid_params
 from daiku.guard.rules.redact import MARK
 from daiku.items.listing import require_local_files
 from daiku.library.fronts import Listener, RunRequest, Runs, brief_from, document_request
@@ -47,7 +47,7 @@ RUN_EXACTLY = (
 
 @dataclass(slots=True)
 class RunFold:
-    """The state of a run, folded from its chunks; what nested runs did is part of it."""
+    """State of a run, folded from its chunks, including nested runs."""
 
     state: State = field(default_factory=State)
 
@@ -57,7 +57,7 @@ class RunFold:
             self.state = apply(self.state, chunk.event)
 
     def changed_plan(self) -> Plan | None:
-        """Return the plan that the run changed last; None if it changed none."""
+        """Return the plan that the run changed last, or None."""
         plans = self.state.plans
         return next((plan for plan in plans.all if plan.plan_id == plans.last), None)
 
@@ -66,13 +66,13 @@ async def chat(c: ClientConnection, p: api.ChatParams) -> RunResult:
     request = RunRequest(
         p.text, context=p.context, images=p.images, mode=p.mode or "act", grant=p.grant, cursor=p.cursor
     )
-    return await start(c, p, request)
+    return await start_run(c, p, request)
 
 
 async def plan(c: ClientConnection, p: api.PlanParams) -> RunResult:
     fold = RunFold()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
-    result = await start(c, p, request, fold.hear)
+    result = await start_run(c, p, request, fold.hear)
     fields = dict(result)
     fields["plan"] = fold.changed_plan()
     return api.PlanResult(**fields)
@@ -80,28 +80,28 @@ async def plan(c: ClientConnection, p: api.PlanParams) -> RunResult:
 
 async def research(c: ClientConnection, p: api.ResearchParams) -> RunResult:
     if not (p.plan_id or p.question):
-        raise invalid(["question: give a question or a planId"])
+        raise invalid_params(["question: give a question or a planId"])
     brief, session = await _brief(c, p, p.question or "", p.plan_id)
     fold = RunFold()
     text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
     request = RunRequest(text, session=session, agent="researcher", mode="ask", brief=brief)
-    result = await start(c, p, request, fold.hear)
+    result = await start_run(c, p, request, fold.hear)
     return api.ResearchResult(**dict(result), **dict(fold.state.research))
 
 
 async def code(c: ClientConnection, p: api.CodeParams) -> RunResult:
     if not (p.instruction or p.plan_id or p.step_id):
-        raise invalid(["instruction: give an instruction, a planId or a stepId"])
+        raise invalid_params(["instruction: give an instruction, a planId or a stepId"])
     brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
     fold = RunFold()
     request = RunRequest(brief.request, session=session, agent="coder", context=p.context, brief=brief)
-    result = await start(c, p, request, fold.hear)
+    result = await start_run(c, p, request, fold.hear)
     return api.CodeResult(**dict(result), files=fold.state.done.files)
 
 
 async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     if not (p.instruction or p.commands or p.plan_id or p.step_id):
-        raise invalid(["instruction: give an instruction, commands, a planId or a stepId"])
+        raise invalid_params(["instruction: give an instruction, commands, a planId or a stepId"])
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
     fold = RunFold()
     if p.instruction or not p.commands:
@@ -111,40 +111,43 @@ async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     else:
         calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
         request = RunRequest(lines, agent="runner", calls=calls)
-    result = await start(c, p, request, fold.hear)
+    result = await start_run(c, p, request, fold.hear)
     done = fold.state.done.commands
-    left = () if p.instruction else p.commands[len(done) :]
-    return api.CommandsResult(**dict(result), commands=done, not_run=left)
+    not_run = () if p.instruction else p.commands[len(done) :]
+    return api.CommandsResult(**dict(result), commands=done, not_run=not_run)
 
 
 async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
-    """Let the team work a plan. Whoever asks for it approves of it."""
+    """Let the team run a plan; the request implies its approval."""
     app = await c.app()
     plan = app.journal.get_plan(p.plan_id)
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
-        raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
+        raise invalid_params([f"stepId: the plan has no step {p.step_id!r}"])
     request = await work_request(app, plan, p.step_id or "")
     fold = RunFold()
-    result = await start(c, p, request, fold.hear)
-    now = find_team_plan(fold.state) or app.journal.get_plan(plan.plan_id)
+    result = await start_run(c, p, request, fold.hear)
+    final_plan = find_team_plan(fold.state) or app.journal.get_plan(plan.plan_id)
     fields = dict(result)
-    fields["plan"] = in_full(now)
-    return api.PlanRunResult(**fields, report=build_final_report(fold.state, now))
+    fields["plan"] = in_full(final_plan)
+    return api.PlanRunResult(**fields, report=build_final_report(fold.state, final_plan))
 
 
 async def plan_import(c: ClientConnection, p: api.PlanImportParams) -> Plan:
-    """A plan from a checklist or another form of a plan."""
+    """Create a plan from a checklist or another plan format."""
     return await (await c.app()).runs.keep_plan(read_plan_text(p.markdown), p.session_id)
 
 
 async def plan_export(c: ClientConnection, p: api.PlanRef) -> api.TextResult:
-    """The plan as a checklist that can be read in again."""
+    """Return the plan as a checklist that can be imported again."""
     return api.TextResult(text=to_markdown((await c.app()).journal.get_plan(p.plan_id)))
 
 
 async def document(c: ClientConnection, p: api.DocumentParams) -> RunResult:
-    """Revise a document. The patch is of the text at the time of the request, whatever the user accepted of it;
-    `edits` are the same changes by line and character."""
+    """Revise a document.
+
+    The patch is against the text at the time of the request, whatever the user accepted of it; `edits` are
+    the same changes by line and character.
+    """
     app = await c.app()
     encoding = c.documents.encoding
     depth = 1 if p.depth is None else p.depth
@@ -157,29 +160,29 @@ async def document(c: ClientConnection, p: api.DocumentParams) -> RunResult:
         encoding=encoding,
         trusted=app.runs.services.trusted,
     )
-    given = request.brief.document if request.brief is not None else None
-    old = given.text if given is not None else ""
+    brief_document = request.brief.document if request.brief is not None else None
+    old = brief_document.text if brief_document is not None else ""
     fold = RunFold()
-    result = await start(c, p, request, fold.hear)
-    patch = revised(fold.state, old)
+    result = await start_run(c, p, request, fold.hear)
+    patch = revised_patch(fold.state, old)
     return api.DocumentResult(**dict(result), patch=patch, edits=_edits(old, patch, encoding))
 
 
 def _edits(old: str, patch: PatchJSON | None, encoding: Encoding) -> tuple[RangeEdit, ...]:
     try:
         return () if patch is None else range_edits(old, patch.change_map, encoding)
-    except ValueError:  # half of a surrogate pair: no editor could take it
+    except ValueError:  # an unpaired surrogate, which no editor accepts
         return ()
 
 
-def revised(state: State, old: str) -> PatchJSON | None:
+def revised_patch(state: State, old: str) -> PatchJSON | None:
     """Return the run's patch of `old`, the document as it was read; None if there is none or a guard blocked it."""
     document = find_document(state)
     blocked = state.failure is not None and state.failure.kind == "guardrail"
     if document is None or blocked:
         return None
-    found = merge_work(find_progress(state, document)).patch
-    changes = unredact(old, document.text, MARK, found.change_map)
+    merged = merge_work(find_progress(state, document)).patch
+    changes = unredact(old, document.text, MARK, merged.change_map)
     if isinstance(changes, Refusal) or not changes:
         return None
     new = apply_map(old, changes)
@@ -187,35 +190,35 @@ def revised(state: State, old: str) -> PatchJSON | None:
 
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
-    """Return the Trajectory as JSON, as its null fields are written too."""
+    """Return the Trajectory as JSON, with its null fields."""
     from daiku.playbook.desk.generator import build_generators, generator_playbooks_of  # when used
 
     app = await c.app()
-    kept = generator_playbooks_of(app)
-    agent = build_generators(app, kept, c.protocol.language).generator_agent(_GeneratorRun(kept, c, p))
-    made = await agent.arun(p.query, p.dataset)
+    playbooks = generator_playbooks_of(app)
+    agent = build_generators(app, playbooks, c.protocol.language).generator_agent(_GeneratorRun(playbooks, c, p))
+    trajectory = await agent.arun(p.query, p.dataset)
     return api.GenerateResult(
-        query=made.query,
-        dataset=made.dataset,
-        generated_answer=made.generated_answer,
-        reasoning_steps=tuple(made.reasoning_steps),
-        used_bullet_ids=tuple(made.used_bullet_ids),
-        status=made.status,
-        error_message=made.error_message,
-        created_at=made.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        query=trajectory.query,
+        dataset=trajectory.dataset,
+        generated_answer=trajectory.generated_answer,
+        reasoning_steps=tuple(trajectory.reasoning_steps),
+        used_bullet_ids=tuple(trajectory.used_bullet_ids),
+        status=trajectory.status,
+        error_message=trajectory.error_message,
+        created_at=trajectory.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     ).model_dump_json(by_alias=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _GeneratorRun:
-    """Asks the model by a run of the agent `generator`, which streams and can be cancelled."""
+    """Calls the model with a run of the agent `generator`, which streams and can be cancelled."""
 
     kept: GeneratorPlaybooks
     connection: ClientConnection
     params: api.GenerateParams
 
     async def invoke(self, prompt: str, retrieved: Sequence[Bullet]) -> str:
-        """What the run said. Raises DaikuError where it did not complete."""
+        """Return the run's answer. Raises DaikuError if it did not complete."""
         request = RunRequest(
             self.params.query,
             agent="generator",
@@ -223,7 +226,7 @@ class _GeneratorRun:
             told=prompt,
             lessons=self.kept.lessons(retrieved),
         )
-        result = await start(self.connection, self.params, request)
+        result = await start_run(self.connection, self.params, request)
         if result.error is not None:
             raise DaikuError(result.error)
         if not is_success(result.status):
@@ -235,14 +238,17 @@ class _GeneratorRun:
 async def _brief(
     c: ClientConnection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
 ) -> tuple[Brief, str | None]:
-    """Return the brief of a single stage and its session: the named one, else that of its plan. Raises UsageError."""
+    """Return the brief of a single stage, and its session: the named one, else that of its plan.
+
+    Raises UsageError.
+    """
     journal = (await c.app()).journal
     session = p.session_id
     if session is None and plan_id:
         session = journal.session_of_plan(plan_id)[0]
     if session is None:
         if step_id:
-            raise invalid(["stepId: name its planId or its sessionId too"])
+            raise invalid_params(["stepId: name its planId or its sessionId too"])
         return Brief(request=request), None
     journal.get_session(session)
     brief = brief_from(journal.chunks(session), request, plan_id or "", step_id or "")
@@ -257,30 +263,32 @@ async def resume(c: ClientConnection, p: api.ResumeParams) -> RunResult:
     approvals: ClientApprovals = p.approvals or "ask"
     app = await c.app()
     require_local_files(app, app.journal.session_of_run(p.run_id), c.workspace_key)
-    return await show(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
+    return await stream_run(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
 
 
-async def start(
+async def start_run(
     c: ClientConnection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
 ) -> RunResult:
-    """Run `request` with what every start may carry, shown as the client wants it."""
+    """Run `request` with the common params of a start, and stream it as the client requested."""
     session = p.session_id or request.session
     if session is not None:
         require_local_files(await c.app(), session, c.workspace_key)
-    whole = replace(
+    full_request = replace(
         request, session=session, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
     )
-    return await show(c, p, lambda runs, listen: runs.run(whole, listen), hear)
+    return await stream_run(c, p, lambda runs, listen: runs.run(full_request, listen), hear)
 
 
-async def show(
+async def stream_run(
     c: ClientConnection,
     p: api.RunStart | api.ResumeParams,
     work: Callable[[Runs, Listener], Awaitable[RunResult]],
     hear: Listener | None = None,
 ) -> RunResult:
     """Run `work`, stream its chunks and progress, and show message boxes if the client cannot ask.
-    The client gets its own language; `hear` gets the chunks as they are on record."""
+
+    The client gets its own language; `hear` gets the chunks as recorded.
+    """
     app = await c.app()
     listeners: list[Listener] = []
     stream = boxes = bar = None
@@ -299,10 +307,10 @@ async def show(
     try:
         tell, language = fan_out(*listeners), c.protocol.language
 
-        def shown(chunk: Chunk) -> None:
+        def localize_and_tell(chunk: Chunk) -> None:
             tell(chunk.in_language(language))
 
-        result = await work(app.runs, fan_out(hear, shown) if hear else shown)
+        result = await work(app.runs, fan_out(hear, localize_and_tell) if hear else localize_and_tell)
         status = result.status
         return result
     except asyncio.CancelledError:
@@ -320,7 +328,7 @@ async def show(
 
 
 def _cancel_by_button(c: ClientConnection, runs: Runs, token: int | str) -> Listener:
-    """Return a listener that lets the progress bar's stop button cancel the run, once the run is known."""
+    """Return a listener that connects the progress bar's cancel button to the run once it is known."""
 
     async def cancel(run: str) -> None:
         await runs.cancel(run)

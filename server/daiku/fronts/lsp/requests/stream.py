@@ -1,4 +1,4 @@
-"""A run as the client sees it: chunks as partial results, a progress bar, message boxes for questions."""
+"""Display of a run in the client: chunks as partial results, a progress bar, message boxes for questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from daiku.fronts.lsp.wire.frames import frame
 from daiku.fronts.lsp.wire.jsontext import MessageId
 from daiku.fronts.lsp.wire.pipes import OutputQueue
 from daiku.fronts.lsp.wire.protocol import Protocol
-from daiku.fronts.lsp.wire.refused import Refused
+from daiku.fronts.lsp.wire.refused import RpcError
 from daiku.library.fronts import Runs
 from daiku.library.questions import OpenQuestions
 from daiku.texts.text import render, shortened, text
@@ -34,12 +34,13 @@ log = logging.getLogger(__name__)
 
 
 HOLD_SECONDS = 0.015
+"""Seconds for which deltas are buffered while the pipe is busy."""
 FULL = 1024 * 1024
-"""Bytes that a client may lag behind before deltas are held back for longer than HOLD_SECONDS."""
+"""Bytes of unsent output above which deltas are buffered for longer than HOLD_SECONDS."""
 
 
 class ChunkStream:
-    """Writes chunks as `$/progress` on one token; while the pipe is busy, deltas are held and merged."""
+    """Writes chunks as `$/progress` on one token; while the pipe is busy, deltas are buffered and merged."""
 
     def __init__(self, outlet: OutputQueue, token: MessageId) -> None:
         self._outlet = outlet
@@ -50,10 +51,10 @@ class ChunkStream:
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, chunk: Chunk) -> None:
-        """Show `chunk`, after everything before it."""
+        """Send `chunk` after all earlier chunks."""
         event = chunk.event
         if isinstance(event, Delta | Thinking | ToolOutput) and self._outlet.busy:
-            if self._held and not _alike(self._held[-1], chunk):
+            if self._held and not _can_merge(self._held[-1], chunk):
                 self.flush()
             self._held.append(chunk)
             if self._timer is None:
@@ -64,15 +65,15 @@ class ChunkStream:
         self._write(chunk.json())
 
     def flush(self) -> None:
-        """Write what was held back."""
+        """Send buffered chunks."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        held, self._held = self._held, []
-        if len(held) == 1:
-            self._write(held[0].json())
-        elif held:
-            self._write(_merged(held))
+        pending, self._held = self._held, []
+        if len(pending) == 1:
+            self._write(pending[0].json())
+        elif pending:
+            self._write(_merge_deltas(pending))
 
     def _wait(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._due)
@@ -88,7 +89,7 @@ class ChunkStream:
 
 
 class ProgressBar:
-    """Work-done progress on a token of the client's, or on one that we make."""
+    """Work-done progress on a token of the client or of the server."""
 
     def __init__(self, protocol: Protocol, token: MessageId, language: str) -> None:
         self._protocol = protocol
@@ -99,7 +100,7 @@ class ProgressBar:
         self._tell({"kind": "begin", "title": title, "cancellable": True})
 
     def show(self, event: Event) -> None:
-        """Say what the run is doing, where it says something new."""
+        """Report what the run is doing if it has changed."""
         match event:
             case ToolCallEvent(tool=tool, args=args):
                 what = next((v for v in args.values() if isinstance(v, str)), "")
@@ -135,7 +136,7 @@ _ASKS: Mapping[ApprovalKind, str] = {
 
 
 class MessageBoxes(OpenQuestions):
-    """Asks the user of an editor that knows nothing of Daiku, by message boxes with buttons. One per run."""
+    """Asks the user with message boxes, for editors without support for Daiku. One instance per run."""
 
     def __init__(self, protocol: Protocol, runs: Runs, language: str) -> None:
         super().__init__()
@@ -143,34 +144,36 @@ class MessageBoxes(OpenQuestions):
         self._runs = runs
         self._language = language
 
-    async def approve(self, run: str, asked: ApprovalAsked) -> None:
-        buttons: dict[str, ApprovalDecision] = {self._said("box.allow"): "allow_once"}
-        if asked.remember:
-            remember = shortened(asked.remember, 60, self._language)
-            buttons[f"{self._said('box.always')}: {remember}"] = "allow_always"
-        buttons[self._said("box.reject")] = "reject_once"
-        preview = shortened(asked.preview, PREVIEW, self._language)
-        parts = (self._said(_ASKS[asked.kind]), asked.why, preview)
-        chosen = await self._box(WARNING, "\n".join(part for part in parts if part), tuple(buttons))
-        await self.deliver(self._runs.approve(run, asked.approval_id, buttons.get(chosen, "reject_once")))
+    async def approve(self, run: str, approval: ApprovalAsked) -> None:
+        buttons: dict[str, ApprovalDecision] = {self._label("box.allow"): "allow_once"}
+        if approval.remember:
+            remember = shortened(approval.remember, 60, self._language)
+            buttons[f"{self._label('box.always')}: {remember}"] = "allow_always"
+        buttons[self._label("box.reject")] = "reject_once"
+        preview = shortened(approval.preview, PREVIEW, self._language)
+        parts = (self._label(_ASKS[approval.kind]), approval.why, preview)
+        button = await self._show_box(WARNING, "\n".join(part for part in parts if part), tuple(buttons))
+        await self.deliver(self._runs.approve(run, approval.approval_id, buttons.get(button, "reject_once")))
 
-    async def answer(self, run: str, asked: InputAsked) -> None:
-        chosen = await self._box(INFO, asked.question, (*asked.choices, self._said("box.no_answer")))
-        said = chosen if chosen in asked.choices else str(text("box.nobody_answered"))
-        await self.deliver(self._runs.answer(run, asked.input_id, said))
+    async def answer(self, run: str, question: InputAsked) -> None:
+        button = await self._show_box(
+            INFO, question.question, (*question.choices, self._label("box.no_answer"))
+        )
+        answer = button if button in question.choices else str(text("box.nobody_answered"))
+        await self.deliver(self._runs.answer(run, question.input_id, answer))
 
-    def _said(self, key: str) -> str:
+    def _label(self, key: str) -> str:
         return render(text(key), self._language)
 
-    async def _box(self, kind: int, text: str, buttons: tuple[str, ...]) -> str:
-        """The title of the button that was pressed; empty where none was."""
+    async def _show_box(self, kind: int, text: str, buttons: tuple[str, ...]) -> str:
+        """Show a message box and return the title of the pressed button; empty if none was pressed."""
         params = {"type": kind, "message": text, "actions": [{"title": b} for b in buttons]}
         try:
-            chosen: Json = await self._protocol.ask("window/showMessageRequest", params)
-        except Refused as error:
+            response: Json = await self._protocol.ask("window/showMessageRequest", params)
+        except RpcError as error:
             log.warning("the editor cannot ask: %s", error.message)
             return ""
-        title = chosen.get("title") if isinstance(chosen, dict) else None
+        title = response.get("title") if isinstance(response, dict) else None
         return title if isinstance(title, str) else ""
 
 
@@ -186,7 +189,7 @@ def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:
     return listen
 
 
-def _alike(one: Chunk, other: Chunk) -> bool:
+def _can_merge(one: Chunk, other: Chunk) -> bool:
     a, b = one.event, other.event
     same = type(a) is type(b) and one.run == other.run and one.agent == other.agent
     if isinstance(a, ToolOutput) and isinstance(b, ToolOutput):
@@ -194,8 +197,8 @@ def _alike(one: Chunk, other: Chunk) -> bool:
     return same
 
 
-def _merged(chunks: list[Chunk]) -> str:
-    """One chunk for adjacent deltas; it says which numbers it stands for."""
+def _merge_deltas(chunks: list[Chunk]) -> str:
+    """Return one chunk for adjacent deltas, with the range of their numbers."""
     last = chunks[-1]
     text = "".join(c.event.text for c in chunks if isinstance(c.event, Delta | Thinking | ToolOutput))
     event = last.event.model_copy(update={"text": text})

@@ -1,4 +1,4 @@
-"""Wire methods on work items: listed, watched and shown, paused, resumed, cancelled, tried again, taken over."""
+"""Wire methods of work items: list, watch, show, pause, resume, cancel, retry, take over."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from daiku.fronts.lsp.connection import ClientConnection
 from daiku.items.listing import ItemAction, ItemStore, ask_item, folder_of_item, items_of, revision_of
 
 LOOK_SECONDS = 0.5
-"""Between two looks at what other processes changed."""
+"""Poll interval in seconds for changes by other processes."""
 LONGEST = 60.0
-"""Seconds until a client that watches is answered though nothing changed."""
+"""Seconds after which a watching client gets a response although nothing changed."""
 PAUSED_WITHIN = 30.0
-"""Seconds that an item which is taken over has for its next step."""
+"""Timeout in seconds for an item that is taken over to pause at its next step."""
 
 
 async def work_list(c: ClientConnection, p: api.WorkListParams) -> api.WorkListResult:
@@ -23,7 +23,7 @@ async def work_list(c: ClientConnection, p: api.WorkListParams) -> api.WorkListR
 
 
 async def work_watch(c: ClientConnection, p: api.WorkWatchParams) -> api.WorkWatchResult:
-    """Answers as soon as the items are not those of `revision` any more."""
+    """Wait until the items differ from `revision`."""
     clock = asyncio.get_running_loop()
     until = clock.time() + LONGEST
     app = await c.app()
@@ -32,35 +32,37 @@ async def work_watch(c: ClientConnection, p: api.WorkWatchParams) -> api.WorkWat
         if (revision := revision_of(app, items)) != p.revision or clock.time() >= until:
             return api.WorkWatchResult(revision=revision, items=items.list())
         await asyncio.sleep(LOOK_SECONDS)
-        if (now := await c.app()) is not app:  # the settings have changed
-            app, items = now, items_of(now)
+        if (current := await c.app()) is not app:  # the settings have changed
+            app, items = current, items_of(current)
 
 
 async def work_show(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
     return items_of(await c.app()).find(p.item)
 
 
-def work_ask(wanted: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
-    """Return the method that asks for something to be done with an item. A run that works the item reads it at its
-    next step; until then the item's state does not change."""
+def work_ask(request: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
+    """Return the method that sends a signal to an item.
+
+    The run that processes the item reads it at its next step; until then the item's state is unchanged.
+    """
 
     async def ask(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-        return ask_item(items_of(await c.app()), p.item, wanted)
+        return ask_item(items_of(await c.app()), p.item, request)
 
     return ask
 
 
 async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPlace:
-    """Have nobody work the item any more, and say where its files are."""
+    """Stop the processing of an item, and return the folder of its files."""
     app = await c.app()
     items = items_of(app)
     item = items.find(p.item)
     if item.state in ("queued", "processing", "waiting"):
-        item = await _paused(items, ask_item(items, p.item, "pause"))
+        item = await _wait_until_paused(items, ask_item(items, p.item, "pause"))
     return api.WorkPlace(item=item, folder=folder_of_item(app, item))
 
 
-async def _paused(items: ItemStore, item: WorkItem) -> WorkItem:
+async def _wait_until_paused(items: ItemStore, item: WorkItem) -> WorkItem:
     clock = asyncio.get_running_loop()
     until = clock.time() + PAUSED_WITHIN
     while item.state == "processing" and clock.time() < until:

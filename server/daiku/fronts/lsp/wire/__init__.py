@@ -1,1 +1,1 @@
-"""JSON-RPC: bytes to messages, requests to answers."""
+"""JSON-RPC: framing, encoding, and request handling."""

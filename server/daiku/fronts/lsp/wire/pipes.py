@@ -1,4 +1,4 @@
-"""The protocol's own pipes: stdin without a thread, stdout that never makes the loop wait."""
+"""Pipes of the protocol: stdin without a thread, stdout that never blocks the event loop."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 READ_SIZE = 1024 * 1024
+"""Bytes per read."""
 
 
 class Sink(Protocol):
-    """Where bytes go. `write` returns how many it took, without waiting; fewer means: `call` me back later."""
+    """An output for bytes. `write` never blocks and returns the number of accepted bytes; if fewer, retry after
+    `when_ready`."""
 
     def write(self, data: memoryview) -> int: ...
 
@@ -26,7 +28,8 @@ class Sink(Protocol):
 
 
 class OutputQueue:
-    """Collects what one turn of the loop says into one write; keeps what the reader cannot take yet."""
+    """Batches the output of one event loop iteration into one write, and buffers what the reader cannot take
+    yet."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -41,12 +44,12 @@ class OutputQueue:
 
     @property
     def busy(self) -> bool:
-        """True while the reader has not taken what was said before."""
+        """True while earlier output is still buffered."""
         return bool(self._backlog)
 
     @property
     def pending(self) -> int:
-        """Bytes that the reader has not taken."""
+        """Number of buffered bytes."""
         return sum(map(len, self._backlog))
 
     def write(self, data: bytes) -> None:
@@ -59,7 +62,7 @@ class OutputQueue:
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Give the sink what there is."""
+        """Write as much as the sink accepts."""
         self._scheduled = False
         if self._fresh:
             data = self._fresh[0] if len(self._fresh) == 1 else b"".join(self._fresh)
@@ -71,9 +74,9 @@ class OutputQueue:
         try:
             while self._backlog:
                 head = self._backlog[0]
-                taken = self._sink.write(head)
-                if taken < len(head):
-                    self._backlog[0] = head[taken:]
+                written = self._sink.write(head)
+                if written < len(head):
+                    self._backlog[0] = head[written:]
                     self._waiting = True
                     self._sink.when_ready(self._resume)
                     return
@@ -90,7 +93,7 @@ class OutputQueue:
                 await self._empty.wait()
 
     def close(self) -> None:
-        """Close the sink and drop what is not written yet."""
+        """Close the sink and drop unwritten data."""
         self.closed = True
         self._backlog.clear()
         self._fresh.clear()
@@ -103,7 +106,7 @@ class OutputQueue:
 
 
 class FdSink:
-    """A pipe or socket that the loop can watch (not on Windows)."""
+    """Sink for a pipe or socket that the event loop can watch (not on Windows)."""
 
     def __init__(self, fd: int) -> None:
         os.set_blocking(fd, False)
@@ -117,18 +120,18 @@ class FdSink:
             return 0
 
     def when_ready(self, call: Callable[[], None]) -> None:
-        def ready() -> None:
+        def on_writable() -> None:
             self._loop.remove_writer(self._fd)
             call()
 
-        self._loop.add_writer(self._fd, ready)
+        self._loop.add_writer(self._fd, on_writable)
 
     def close(self) -> None:
         self._loop.remove_writer(self._fd)
 
 
 class ThreadSink:
-    """Any other file: a thread writes, one piece at a time."""
+    """Sink for any other file: a thread writes one piece at a time."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -146,7 +149,7 @@ class ThreadSink:
     def when_ready(self, call: Callable[[], None]) -> None:
         self._ready = call
         if not self._writing:
-            self._done()
+            self._finish_write()
 
     def close(self) -> None:
         self._ready = None
@@ -159,9 +162,9 @@ class ThreadSink:
         except OSError:
             return
         finally:
-            self._loop.call_soon_threadsafe(self._done)
+            self._loop.call_soon_threadsafe(self._finish_write)
 
-    def _done(self) -> None:
+    def _finish_write(self) -> None:
         self._writing = False
         call, self._ready = self._ready, None
         if call is not None:
@@ -169,7 +172,7 @@ class ThreadSink:
 
 
 class StreamSink:
-    """A TCP connection of asyncio."""
+    """Sink for an asyncio TCP connection."""
 
     LIMIT = 256 * 1024
 
@@ -200,23 +203,23 @@ class StreamSink:
 
 
 def open_sink(fd: int) -> Sink:
-    """The fitting sink for a file descriptor."""
-    if sys.platform != "win32" and _watchable(fd):
+    """Return the sink that fits a file descriptor."""
+    if sys.platform != "win32" and _is_watchable(fd):
         return FdSink(fd)
     return ThreadSink(fd)
 
 
 async def read_fd(fd: int, feed: Callable[[bytes], None]) -> None:
-    """Hand everything that arrives on `fd` to `feed`, until its end."""
+    """Pass everything that arrives on `fd` to `feed`, until its end."""
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-    if sys.platform == "win32" or not _watchable(fd):
-        _read_in_thread(fd, feed, loop, ended)
-        await ended
+    end: asyncio.Future[None] = loop.create_future()
+    if sys.platform == "win32" or not _is_watchable(fd):
+        _read_in_thread(fd, feed, loop, end)
+        await end
         return
     os.set_blocking(fd, False)
 
-    def ready() -> None:
+    def on_readable() -> None:
         try:
             data = os.read(fd, READ_SIZE)
         except (BlockingIOError, InterruptedError):
@@ -225,23 +228,23 @@ async def read_fd(fd: int, feed: Callable[[bytes], None]) -> None:
             data = b""
         if data:
             feed(data)
-        elif not ended.done():
+        elif not end.done():
             loop.remove_reader(fd)
-            ended.set_result(None)
+            end.set_result(None)
 
-    loop.add_reader(fd, ready)
+    loop.add_reader(fd, on_readable)
     try:
-        await ended
+        await end
     finally:
         loop.remove_reader(fd)
 
 
 def _read_in_thread(
-    fd: int, feed: Callable[[bytes], None], loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]
+    fd: int, feed: Callable[[bytes], None], loop: asyncio.AbstractEventLoop, end: asyncio.Future[None]
 ) -> None:
     def finish() -> None:
-        if not ended.done():
-            ended.set_result(None)
+        if not end.done():
+            end.set_result(None)
 
     def run() -> None:
         try:
@@ -255,7 +258,7 @@ def _read_in_thread(
     threading.Thread(target=run, daemon=True, name="daiku-stdin").start()
 
 
-def _watchable(fd: int) -> bool:
-    """Pipes and sockets; a terminal would stay non-blocking for the shell after us."""
+def _is_watchable(fd: int) -> bool:
+    """Return True for pipes and sockets. A terminal would stay non-blocking for the shell afterwards."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,4 +1,4 @@
-"""Error answers: their JSON-RPC codes, the exception that carries one, every problem of invalid params."""
+"""JSON-RPC errors: codes, the exception, and problems of invalid params."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = (
 NOT_INITIALIZED, CANCELLED, FAILED = -32002, -32800, -32803
 
 
-class Refused(Exception):
-    """An error answer; `data` is any JSON."""
+class RpcError(Exception):
+    """A JSON-RPC error response; `data` is any JSON."""
 
     def __init__(self, code: int, message: str, data: Json = None) -> None:
         super().__init__(message)
@@ -28,14 +28,14 @@ class Refused(Exception):
         self.data = data
 
 
-def invalid(problems: Iterable[str]) -> Refused:
-    """-32602 with every problem."""
-    return Refused(INVALID_PARAMS, "Invalid params", list(problems))
+def invalid_params(problems: Iterable[str]) -> RpcError:
+    """Return the error for invalid params (-32602) with every problem."""
+    return RpcError(INVALID_PARAMS, "Invalid params", list(problems))
 
 
 def problems_of(error: ValidationError) -> list[str]:
-    """Every problem in one line each: where, and what is wrong."""
+    """Return one line per problem: its path, and what is wrong."""
     return [
-        f"{'.'.join(str(part) for part in e['loc']) or 'params'}: {e['msg']}"
-        for e in error.errors(include_url=False, include_context=False, include_input=False)
+        f"{'.'.join(str(part) for part in item['loc']) or 'params'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_context=False, include_input=False)
     ]
