@@ -195,7 +195,9 @@ async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
 
     app = await c.app()
     playbooks = generator_playbooks_of(app)
-    agent = build_generators(app, playbooks, c.protocol.language).generator_agent(_GeneratorRun(playbooks, c, p))
+    agent = build_generators(app, playbooks, c.protocol.language).generator_agent(
+        _GeneratorRun(playbooks, c, p)
+    )
     trajectory = await agent.arun(p.query, p.dataset)
     return api.GenerateResult(
         query=trajectory.query,
