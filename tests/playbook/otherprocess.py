@@ -23,7 +23,7 @@ from daiku.domain.playbook import Bullet, Delta, Observation
 from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 
 SHARED, SEEN = "cm-00001", "cm-00002"
 """The bullet that all processes change, and the one that they observe."""
@@ -142,10 +142,8 @@ if __name__ == "__main__":
     what, place, *rest = sys.argv[1:]
     where = place if "://" in place else Path(place)
     if what == "write":
-        write(
-            PlaybookStore(open_tables(opened_place(where), ""), "repository", "here"), rest[0], int(rest[1])
-        )
+        write(PlaybookStore(open_tables(open_place(where), ""), "repository", "here"), rest[0], int(rest[1]))
     elif what == "fill":
         fill(Path(place), int(rest[0]))
     else:
-        die(open_tables(opened_place(where), ""), Path(rest[0]))
+        die(open_tables(open_place(where), ""), Path(rest[0]))

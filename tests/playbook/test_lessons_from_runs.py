@@ -14,7 +14,7 @@ from daiku.domain.tools import ToolCall
 from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
 from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from daiku.texts.text import Text
 from tests.cases import examples
 from tests.playbook.changed import applied, bullet
@@ -254,7 +254,7 @@ def test_a_change_touches_no_other_bullet(
     known: list[str], commands: list[tuple[str, int]], said: list[str], how: LearnMode
 ) -> None:
     """B3.4: whatever is learnt, every bullet that no change names is as it was to the last byte."""
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     store = PlaybookStore(tables, "repository", "here")
     for n, content in enumerate(known):
         add(store, f"{content} in place {n}", "rule" if n % 2 else "person")

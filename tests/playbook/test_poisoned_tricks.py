@@ -15,7 +15,7 @@ from daiku.domain.playbook import Delta
 from daiku.playbook.learning import propose_merges_and_removals
 from daiku.playbook.store import PlaybookStore
 from daiku.run.request import RunRequest
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from tests.playbook.changed import applied
 from tests.playbook.happened import showed, told
 from tests.playbook.test_poisoned import active
@@ -27,7 +27,7 @@ from tests.tools.git.bench import in_the_home
 
 @pytest.fixture
 def store() -> Iterator[PlaybookStore]:
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     yield PlaybookStore(tables, "repository", "here")
     tables.close()
 

@@ -15,7 +15,7 @@ from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.retrying import time_after
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 
 OLD = """
 CREATE TABLE IF NOT EXISTS work_items(
@@ -43,7 +43,7 @@ def reopen(database_place: Path | str) -> Iterator[Open]:
     opened: list[Database] = []
 
     def open_again() -> Database:
-        opened.append(open_tables(opened_place(database_place), ""))
+        opened.append(open_tables(open_place(database_place), ""))
         return opened[-1]
 
     old = open_again()

@@ -22,12 +22,12 @@ from daiku.items.workers.alive import (
 )
 from daiku.store.database import Database
 from daiku.store.lease import LEASE_SECONDS
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 
 
 @pytest.fixture
 def database(database_place: Path | str) -> Iterator[Database]:
-    opened = open_tables(opened_place(database_place), "")
+    opened = open_tables(open_place(database_place), "")
     yield opened
     opened.close()
 

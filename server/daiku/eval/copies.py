@@ -14,7 +14,7 @@ from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.store.copyfolders import clear_way, put_file
+from daiku.store.copyfolders import clear_path, write_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.gitsettings import FOR_TOOLS, git_settings
@@ -170,18 +170,20 @@ def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task)
         if (old := before.files.get(name)) is None:
             (folder / name).unlink(missing_ok=True)
         elif old[1] == stat.S_IFLNK:
-            clear_way(folder, name).symlink_to(os.fsdecode(old[0]))
+            clear_path(folder, name).symlink_to(os.fsdecode(old[0]))
         else:
-            put_file(folder, name, *old)
+            write_file(folder, name, *old)
     own = task.folder / CHECK_FILES
     for path in sorted(own.rglob("*")) if own.is_dir() else ():
         if path.is_file():  # links stay inside (find_stray)
-            put_file(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
+            write_file(
+                folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777
+            )
 
 
 def write_answer(folder: Path, answer: str) -> None:
     """Write the model's last answer for the checks. Raises OSError."""
-    put_file(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
+    write_file(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
 
 
 def _find_matches(folder: Path, patterns: Sequence[str]) -> list[str]:

@@ -1,1 +1,2 @@
-"""All database access: one Database protocol over SQLite and PostgreSQL; locks and leases of sessions, locked folders."""
+"""Database access: one Database protocol over SQLite and PostgreSQL, session locks and leases, locked
+folders."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from daiku.dataclass import dataclass
 from daiku.store.database import Database
-from daiku.store.opening import Place, opened_place, rare_tables
+from daiku.store.opening import Place, open_place, rare_tables
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
@@ -104,7 +104,7 @@ class Stores:
 
 def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: Path | None = None) -> Stores:
     """Open the stores in a SQLite file, at a PostgreSQL address, or (None) in memory. Raises UsageError."""
-    opened = opened_place(place)
+    opened = open_place(place)
     journal = Journal(opened, redact)
     if isinstance(opened, Path) and journal.is_older_than(BACKUP_SECONDS):
         from daiku.store.backup import back_up_when_due  # when used

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from uuid import uuid4
 
 from daiku.dataclass import dataclass
-from daiku.store.copyfolders import take_away
+from daiku.store.copyfolders import delete_folder
 from daiku.team.rules.proof.tree_changes import TreeChanges, parse_tree_changes
 from daiku.tools.git.mirror import has_branches, lock_mirror
 from daiku.tools.git.ownrun import (
@@ -304,7 +304,7 @@ def _clear(mirror: Path, place: Path) -> GitRefusal | None:
     if place.is_dir() and git_folder is None and any(place.iterdir()) and not _is_own_tree(mirror, place):
         return make_refusal("exists")
     if place.is_dir():
-        take_away(place)
+        delete_folder(place)
     if git_folder is not None:
         shutil.rmtree(git_folder, ignore_errors=True)
     return make_refusal("unusable") if place.exists() else None

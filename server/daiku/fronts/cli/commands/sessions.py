@@ -38,7 +38,7 @@ from daiku.guard.rules.redact import Redactor
 from daiku.library.fronts import App, RestoreOutcome, list_changed_files, render_diff, to_restore_result
 from daiku.settings import home, secrets_of
 from daiku.store.copyfolders import remove_trial_data
-from daiku.store.opening import opened_place
+from daiku.store.opening import open_place
 from daiku.texts.rules.visible import escape_invisible_json
 from daiku.texts.terminal import locale_of, say
 from daiku.texts.text import render
@@ -219,7 +219,7 @@ def open_journal() -> Generator[Journal]:
     """Open only the journal, without models and tools."""
     loaded, state = settings_for(Path.cwd())
     print_notices(loaded)
-    place = opened_place(loaded.config.storage.place(state))
+    place = open_place(loaded.config.storage.place(state))
     journal = Journal(place, Redactor(secrets_of(loaded.config, os.environ)))
     print_recovery(journal)
     try:
