@@ -227,12 +227,12 @@ def _build_registry(
     if not parts.builtin:
         return ToolRegistry((*plugged.tools, *parts.tools), redact=redact)
     from daiku.team.table import list_delegates  # when used
-    from daiku.tools.table import builtin_tools  # when used
+    from daiku.tools.table import build_builtin_tools  # when used
 
-    tools = builtin_tools(
+    tools = build_builtin_tools(
         home,
         editor=bool(editor),
-        seen=documents.seen,
+        seen_texts=documents.seen,
         agents=list_delegates(agents.own),
         documents=documents,
         terminals=terminals,

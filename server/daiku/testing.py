@@ -19,7 +19,7 @@ from daiku.models.tokens import estimate, estimate_json, estimate_request
 from daiku.run.rules.budget import Quote
 from daiku.texts.rules.words import streamed_pieces
 from daiku.texts.text import Text, text
-from daiku.tools.functions import result_of
+from daiku.tools.functions import build_result
 from daiku.tools.tool import AnyArgs, Tool, ToolContext
 
 FakeReply: TypeAlias = (
@@ -140,7 +140,7 @@ class FakeTool(Tool):
             value: object = result(arguments) if callable(result) else result
             if isinstance(value, Exception):
                 raise value
-            return result_of(name, value)
+            return build_result(name, value)
 
         schema: JsonObject = {"type": "object", "properties": {}}
         super().__init__(name, "none", AnyArgs, run, schema=schema, description=f"{name}, for a test")

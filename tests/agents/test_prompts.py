@@ -21,7 +21,7 @@ from daiku.team.rules_files import RulesFile, read_rules
 from daiku.team.system_prompt import SystemVariables, render_system_prompt
 from daiku.team.table import AGENTS, find_agent
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed
 from tests.cases import for_each
 
@@ -58,7 +58,7 @@ def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has
     ):
         assert form not in text
     found = find_agent(agent)
-    specs = found.allowed(ToolRegistry(builtin_tools()).specs(), "act")
+    specs = found.allowed(ToolRegistry(build_builtin_tools()).specs(), "act")
     offered = {wire_name(spec.name) for spec in (*specs, *(found.role.tools if found.role else ()))}
     named = set(re.findall(r"`(\w+__\w+)`", text))
     assert named
@@ -131,7 +131,7 @@ def test_rules_come_in_verbatim_and_are_no_template(tmp_path: Path) -> None:
 
 
 def test_every_tool_tells_the_model_what_it_is_for() -> None:
-    for tool in builtin_tools(editor=True):
+    for tool in build_builtin_tools(editor=True):
         text = tool.description
         assert 40 < len(text) < 1200, tool.name
 
@@ -157,7 +157,7 @@ def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
 
 
 def test_modes_decide_what_is_carried_out_and_never_what_is_offered() -> None:
-    specs = ToolRegistry(builtin_tools()).specs()
+    specs = ToolRegistry(build_builtin_tools()).specs()
     allowed = {mode: {s.effect for s in find_agent("coordinator").allowed(specs, mode)} for mode in MODES}
     assert allowed["ask"] <= {"none", "read", "network", "ask"}
     assert allowed["plan"] == allowed["ask"] | {"plan"}

@@ -15,7 +15,7 @@ from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.team.table import find_agent
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -46,7 +46,7 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
     found = find_agent(agent)
     assert found.stage is not None
     assert found.stage.request is not None
-    specs = ToolRegistry(builtin_tools(editor=True)).specs()
+    specs = ToolRegistry(build_builtin_tools(editor=True)).specs()
     sent = (*found.allowed(specs, "act"), *(found.role.tools if found.role else ()))
     parts = {
         "Tools": ", ".join(wire_name(spec.name) for spec in sent),

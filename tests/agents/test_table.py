@@ -9,7 +9,7 @@ from daiku.prompts import find_prompts_folder
 from daiku.settings.config import AgentsSettings
 from daiku.team.agent import Agent, Prompt
 from daiku.team.table import AGENTS, INNER, list_delegates
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -43,7 +43,9 @@ def test_every_agent_that_is_written_is_in_the_table() -> None:
 
 
 def test_the_hand_off_tool_names_every_agent_that_takes_requests() -> None:
-    told = next(t for t in builtin_tools(agents=list_delegates()) if t.name == "agent/handoff").description
+    told = next(
+        t for t in build_builtin_tools(agents=list_delegates()) if t.name == "agent/handoff"
+    ).description
     named = re.findall(r"(\w+) \(", told.partition("Agents: ")[2])
     assert named == [agent.name for agent in AGENTS.values() if agent.delegate]
     assert "reporter" in named

@@ -128,7 +128,7 @@ def test_a_loop_stands_still_before_what_it_waits_for_begins(monkeypatch: pytest
     submit = asyncio.run_coroutine_threadsafe
 
     def noted(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Future[Any]:
-        here: LoopThread | None = getattr(threads._HERE, "thread", None)
+        here: LoopThread | None = getattr(threads._CURRENT, "thread", None)
         asked.append(here is None or here.stands_still)
         return submit(work, loop)
 

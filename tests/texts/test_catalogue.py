@@ -16,7 +16,7 @@ from daiku.domain.events import HandoffEnd, InputAsked, Notice
 from daiku.team.table import ALL_AGENTS
 from daiku.texts.catalogue import ENGLISH, language_of, languages, sentences
 from daiku.texts.text import Text, joined, render, renderings, text
-from daiku.tools.table import faces
+from daiku.tools.table import collect_faces
 from tests.cases import for_each
 
 PACKAGE = Path(daiku.__file__).parent
@@ -79,7 +79,7 @@ def labels() -> dict[str, str]:
 
 
 def test_every_tool_and_agent_has_its_label_in_the_code() -> None:
-    shown = [face.label for face in faces().values()] + [agent.label for agent in ALL_AGENTS.values()]
+    shown = [face.label for face in collect_faces().values()] + [agent.label for agent in ALL_AGENTS.values()]
     assert {f"label.{label.en}" for label in shown} < set(labels())
 
 

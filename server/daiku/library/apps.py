@@ -59,7 +59,7 @@ class Apps:
         here = _running_loop()
         with self._lock:
             for thread in self._threads:
-                if thread.loop is not here and not thread.stands_still:
+                if thread.loop is not here and not thread.is_blocked:
                     return thread
             if not self._threads:
                 # Synchronous programs need not call `close`.

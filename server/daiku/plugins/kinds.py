@@ -17,7 +17,7 @@ from daiku.team.agent import Agent
 from daiku.team.table import ALL_AGENTS
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from daiku.tools.tool import Tool
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged
 
 
 def _load(allowed: Collection[str]) -> Plugged:
-    tools = _tools(allowed, builtin_tools(editor=True))
+    tools = _tools(allowed, build_builtin_tools(editor=True))
     agents = load("agent", allowed, _agents, lambda name: name in ALL_AGENTS)
     providers = load("provider", allowed, _providers, lambda name: name in PROVIDERS)
     sources = load("work_source", allowed, _sources, lambda name: name in OWN_SOURCES)

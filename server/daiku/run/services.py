@@ -167,7 +167,7 @@ def resolve_with_default(model: Model | None, resolve: Callable[[str], Model], n
 
 def own_handoff(agent: Agent) -> tuple[Tool, ...]:
     """Return the hand-off tool of an agent with an explicit list of agents, limited to that list."""
-    from daiku.tools.work.handoff import handoff_tools  # when used
+    from daiku.tools.work.handoff import build_handoff_tools  # when used
 
     descriptions = {each.name: each.description for each in agent.handoffs}
-    return tuple(tool for tool in handoff_tools(descriptions) if descriptions and tool.name == HANDOFF)
+    return tuple(tool for tool in build_handoff_tools(descriptions) if descriptions and tool.name == HANDOFF)

@@ -1,1 +1,1 @@
-"""The tools that agents can call; all of them are in one table."""
+"""Tools that agents can call. The table lists all of them."""

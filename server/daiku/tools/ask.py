@@ -1,4 +1,4 @@
-"""The question to the person: the loop itself carries it out, so that it survives a restart."""
+"""The tool user/ask. The run loop handles it, so that a question survives a restart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AskArgs(Args):
 
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
-    """Return an error: valid questions are handled by the loop, so this runs only for wrong arguments."""
+    """Return an error: the loop handles valid questions, so this runs only for invalid arguments."""
     return failed("user__ask needs a `question`.")
 
 

@@ -1,4 +1,4 @@
-"""The one table of tools: everything built in, and what packages plug in."""
+"""The table of built-in tools and their faces."""
 
 from __future__ import annotations
 
@@ -26,30 +26,32 @@ from daiku.tools.shell import build_shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, build_web_tools
 from daiku.tools.web.cache import WebCache
-from daiku.tools.work.handoff import EXPLORE_TOOLS, handoff_tools
+from daiku.tools.work.handoff import EXPLORE_TOOLS, build_handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS, TASK_TOOLS, TODO_TOOLS
 
 
-def builtin_tools(
+def build_builtin_tools(
     home: Path | None = None,
     *,
     editor: bool = False,
-    seen: SeenTexts | None = None,
+    seen_texts: SeenTexts | None = None,
     agents: Mapping[str, str] | None = None,
     terminals: Terminals | None = None,
     documents: DocumentDesk | None = None,
     playbooks: Advises | None = None,
     redact: Callable[[str], str] = str,
 ) -> tuple[Tool, ...]:
-    """Every tool of this package, in the order in which models are told of them. What was fetched is
-    kept for a while below `home`, without one in memory only; so is what commands made of protected files.
-    `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools.
-    `agents`: who can be handed a request, and what they do. `documents`: what the drafting agents share. `terminals`:
-    those of the editor. `playbooks`: what is searched in them, where they are read. `redact` takes secrets
-    out of what is kept below `home`."""
+    """Build every tool of this package, in the order for models.
+
+    Fetched pages and quarantined files are stored below `home`, without it temporarily. `editor`: an editor
+    is connected. `seen_texts`: the file texts that models have read, also without these tools. `agents`: the
+    agents for handoffs, with descriptions. `documents`: dependencies of the document tools. `terminals`:
+    those of the editor. `playbooks`: search in playbooks, if they are used. `redact` removes secrets from
+    what is stored below `home`.
+    """
     web = Web(cache=WebCache(home / "web" if home else None, redact=redact))
     return (
-        *file_tools(seen),
+        *file_tools(seen_texts),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
         *build_shell_tools(home, terminals),
@@ -59,7 +61,7 @@ def builtin_tools(
         *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
-        *handoff_tools(agents or {}),
+        *build_handoff_tools(agents or {}),
         *EXPLORE_TOOLS,
         *build_document_tools(documents or DocumentDesk()),
         *playbook_tools(playbooks),
@@ -69,7 +71,7 @@ def builtin_tools(
 
 
 @cache
-def faces() -> Mapping[str, Face]:
-    """What people see of our tools, by name; a tool of others is shown by its own name."""
-    ours = {tool.name: tool.face for tool in builtin_tools(editor=True) if tool.face is not None}
-    return MappingProxyType({**ours, **FACES, **MEMORY_FACES, **PLAYBOOK_FACES})
+def collect_faces() -> Mapping[str, Face]:
+    """Return the faces of our tools, by name. Tools of others are shown by their own names."""
+    own_faces = {tool.name: tool.face for tool in build_builtin_tools(editor=True) if tool.face is not None}
+    return MappingProxyType({**own_faces, **FACES, **MEMORY_FACES, **PLAYBOOK_FACES})

@@ -23,10 +23,10 @@ from daiku.team.rules.task_report import build_plain_report
 from daiku.team.rules.tasks import PlanStep, build_calls, find_task_id, with_list
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools())
+REGISTRY = ToolRegistry(build_builtin_tools())
 STEP = Step(name="環境構築", description="package.jsonを作る", acceptance=("npm test",))
 PLACE = PlanStep(Plan(name="ゲーム", goal="ゲームを実装する", steps=(STEP,)), STEP)
 

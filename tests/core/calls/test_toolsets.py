@@ -17,10 +17,10 @@ from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.calls.toolsets import CORE, choose_tools
 from daiku.team.table import AGENTS, COORDINATOR, list_delegates
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools(editor=True, agents=list_delegates()))
+REGISTRY = ToolRegistry(build_builtin_tools(editor=True, agents=list_delegates()))
 SPECS = tuple(spec for spec in REGISTRY.specs() if not spec.inner)
 SET, SMALL = choose_tools(SPECS), choose_tools(SPECS, window=8000)
 LONG = "Does one thing of a service that is far away, with the arguments that it takes. " * 2

@@ -16,7 +16,7 @@ from daiku.guard.rules.protected.addresses import parse_url
 from daiku.guard.rules.protected.paths import holds_secrets, is_pipeline, why_protected
 from daiku.guard.rules.referenced_paths import lexical_path, touched_paths
 from daiku.guard.rules.unwatched import WHOLE_COPY
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from daiku.tools.tool import Tool
 from tests.cases import examples, for_each
 
@@ -245,7 +245,7 @@ def test_our_own_tools_may_be_asked_about_the_whole_copy() -> None:
     for runs that somebody watches."""
     without = {
         tool.name
-        for tool in builtin_tools()
+        for tool in build_builtin_tools()
         if tool.effect == "read" and not tool.name.startswith("document/") and "path" not in needed(tool)
     }
     assert without == WHOLE_COPY

@@ -52,8 +52,8 @@ from daiku.edits.rules.udiff import FileDiff, parse_udiff
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import render
-from daiku.tools.face import subject_of
-from daiku.tools.table import faces
+from daiku.tools.face import format_subject
+from daiku.tools.table import collect_faces
 
 Place = Callable[[str], str | None]
 """Return the absolute path of a file that a tool names, or None if it is outside the workspace."""
@@ -77,10 +77,10 @@ def kind_of(tool: str) -> ToolKind:
 
 def title_of(tool: str, args: JsonObject, language: str) -> str:
     """Return a one-line description of the call, with hidden characters escaped."""
-    face = faces().get(tool)
+    face = collect_faces().get(tool)
     if face is None:
         return tool
-    subject = " ".join(show_hidden(subject_of(face, args)).split())
+    subject = " ".join(show_hidden(format_subject(face, args)).split())
     title = f"{face.label.text(language)} {subject}".strip()
     return title if len(title) <= MOST_TITLE else f"{title[: MOST_TITLE - 1]}…"
 

@@ -13,8 +13,8 @@ from daiku.domain.work.patches import FileStat, Irrevocable
 from daiku.fronts.cli.display.diffs import coloured_diff
 from daiku.fronts.cli.display.term import Terminal, clip, safe
 from daiku.texts.terminal import locale_of, say
-from daiku.tools.face import Face, subject_of
-from daiku.tools.table import faces
+from daiku.tools.face import Face, format_subject
+from daiku.tools.table import collect_faces
 
 OUTPUT_LINES = 12
 """Maximum lines of live output; further lines are only counted."""
@@ -67,7 +67,7 @@ class ToolLines:
 
     def on_call(self, event: ToolCallEvent, indent: str) -> None:
         call = self._open[event.id] = _CallLines(
-            event.tool, safe(call_text(event.tool, event.args)), faces().get(event.tool)
+            event.tool, safe(call_text(event.tool, event.args)), collect_faces().get(event.tool)
         )
         if call.face is None or call.face.slow:
             self._head(event.id, call, indent)
@@ -95,7 +95,9 @@ class ToolLines:
             call.diffs.append(event.diff)
 
     def on_response(self, event: ToolResponse, indent: str) -> None:
-        call = self._open.pop(event.id, None) or _CallLines(event.tool, event.tool, faces().get(event.tool))
+        call = self._open.pop(event.id, None) or _CallLines(
+            event.tool, event.tool, collect_faces().get(event.tool)
+        )
         if event.ok and (call.planned or (call.face is not None and call.face.answer == "nothing")):
             return
         if call.lines > OUTPUT_LINES and self._current != event.id:
@@ -181,9 +183,9 @@ def _summary(call: _CallLines, lines: list[str]) -> str:
 
 def call_text(tool: str, args: JsonObject) -> str:
     """Return a call as one line: action and subject, or the name and short arguments of an external tool."""
-    face = faces().get(tool)
+    face = collect_faces().get(tool)
     if face is not None:
-        return f"{face.label.text(locale_of(os.environ))} {subject_of(face, args)}".rstrip()
+        return f"{face.label.text(locale_of(os.environ))} {format_subject(face, args)}".rstrip()
     short = {k: v for k, v in args.items() if isinstance(v, str | int | float | bool) and "\n" not in str(v)}
     return f"{tool} {', '.join(f'{k}={v}' for k, v in short.items())}".rstrip()
 
