@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from daiku.dataclass import dataclass, field
 from daiku.domain.tools import ToolSpec
-from daiku.guard.guardrails.configured import configured_guardrails
+from daiku.guard.guardrails.configured import build_guardrails
 from daiku.guard.rules.redact import Redactor
 from daiku.models.families import Model
 from daiku.models.model import Models, ProviderModels
@@ -210,7 +210,7 @@ def _load_plugins(config: Config, parts: AppParts) -> tuple[Config, Plugged, Age
 def _build_guardrails(config: Config, workspace: Workspace, parts: AppParts) -> tuple[Guard, ...]:
     """Return the guardrails of the settings, then those in `parts`."""
     secrets = secrets_of(config, parts.environ)
-    return (*configured_guardrails(config.guardrails, workspace.roots, secrets), *parts.guardrails)
+    return (*build_guardrails(config.guardrails, workspace.roots, secrets), *parts.guardrails)
 
 
 def _build_registry(
@@ -308,9 +308,9 @@ def _build_desk(
         return WorkspaceReferences(workspace.roots, config.guardrails.references)
 
     def fingerprints() -> Mapping[str, Fingerprints]:
-        from daiku.guard.guardrails.references import corpus  # when used
+        from daiku.guard.guardrails.references import load_corpus  # when used
 
-        return {**corpus(), **workspace_references().read()}
+        return {**load_corpus(), **workspace_references().read()}
 
     return DocumentDesk(redact, evaluations, make_references, fingerprints, seen)
 

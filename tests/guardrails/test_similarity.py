@@ -16,7 +16,7 @@ from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import Notice, ToolResponse
 from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.tools import ToolCall
-from daiku.guard.guardrails.references import WorkspaceReferences, corpus
+from daiku.guard.guardrails.references import WorkspaceReferences, load_corpus
 from daiku.guard.guardrails.secrets import SecretsGuard
 from daiku.guard.guardrails.similarity import SimilarityGuard
 from daiku.guard.rules.guardrails.fingerprints import WARN, fingerprints, similarity, similarity_action
@@ -80,8 +80,8 @@ async def test_a_guard_compares_with_the_texts_that_it_is_given() -> None:
 
 
 async def test_the_corpus_names_its_licences_and_holds_no_text() -> None:
-    assert len(corpus()) >= 12
-    assert all(name.endswith(")") and "(" in name for name in corpus())
+    assert len(load_corpus()) >= 12
+    assert all(name.endswith(")") and "(" in name for name in load_corpus())
     code = renamed(source_of("markupsafe:Markup"))
     answer = await SimilarityGuard().validate_output(code)
     assert (answer["action"], "BSD-3-Clause" in answer["reason"]) == ("block", True)

@@ -1,1 +1,1 @@
-"""The guard: which commands and edits are allowed, the sandbox, redaction, and guardrails."""
+"""Permission checks for commands and edits, the sandbox, redaction of secrets, and guardrails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from daiku.dataclass import dataclass
-from daiku.guard.rules.grant_words import grant_in_words
+from daiku.guard.rules.grant_words import describe_grant
 from daiku.store.database import Database
 from daiku.store.opening import Place, open_tables
 from daiku.texts.text import Text, text
@@ -94,7 +94,7 @@ class RememberedAnswer:
 def all_answers(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[RememberedAnswer, ...]:
     """Return every active answer of `workspace`. Raises DaikuError."""
     answers = [
-        RememberedAnswer(key, "allow" if answer == "allow" else "reject", grant_in_words(key) or Text(key))
+        RememberedAnswer(key, "allow" if answer == "allow" else "reject", describe_grant(key) or Text(key))
         for key, answer in grants.all(workspace)
     ]
     servers = [

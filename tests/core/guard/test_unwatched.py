@@ -13,7 +13,7 @@ from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
 from daiku.guard.rules.guard import verdict
 from daiku.guard.rules.policy import Policy, Verdict
 from daiku.guard.rules.protected.addresses import parse_url
-from daiku.guard.rules.protected.paths import holds_secrets, is_pipeline, why_protected
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets, is_pipeline
 from daiku.guard.rules.referenced_paths import lexical_path, touched_paths
 from daiku.guard.rules.unwatched import WHOLE_COPY
 from daiku.tools.table import build_builtin_tools
@@ -427,6 +427,6 @@ def test_nothing_that_is_allowed_leaves_the_copy_and_the_sandbox(
         assert place.host in ("docs.example.org", "api.example.org")
         assert policy.hosts
     if effect == "edit" or tool == "git/commit":
-        assert not any(why_protected(path) or is_pipeline(path) for path in named)
+        assert not any(explain_protection(path) or is_pipeline(path) for path in named)
     if effect == "read":
         assert not any(holds_secrets(path) for path in named)

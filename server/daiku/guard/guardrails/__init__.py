@@ -1,1 +1,1 @@
-"""Guardrails: what may go into a run, be called in it and come out of it; by schema, pattern, function, tokens."""
+"""Guardrails on the input, tool calls, and output of a run: by schema, pattern, function, similarity, or tokens."""

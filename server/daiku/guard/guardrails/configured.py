@@ -1,4 +1,4 @@
-"""The guardrails that the settings ask for, in every run of the product."""
+"""Guardrails that the settings configure for every run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from daiku.run.rules.outside import Guard
 from daiku.settings.config import GuardrailSettings
 
 
-def configured_guardrails(
+def build_guardrails(
     settings: GuardrailSettings, roots: tuple[Path, ...], secrets: Iterable[str]
 ) -> tuple[Guard, ...]:
-    """What `[guardrails]` of the settings sets up for the workspace of `roots`; its patterns were compiled when the
-    settings were read. Similarity is judged where the workspace has reference files;
-    something like a secret, `secrets` above all, is warned of. Without a
-    workspace there are only patterns."""
+    """Build the guardrails of `[guardrails]` in the settings for the workspace of `roots`.
+
+    Similarity is checked if the settings name reference files. Possible secrets, including `secrets`, cause a
+    warning. Without a workspace there are only patterns.
+    """
     patterns: tuple[Guard, ...] = ()
     if settings.regex_blocks:
         from daiku.guard.guardrails.guardrail import Guardrail  # when used
@@ -25,12 +26,12 @@ def configured_guardrails(
         return patterns
     from daiku.guard.guardrails.secrets import SecretsGuard  # when used
 
-    always = (*patterns, SecretsGuard(secrets=secrets, action="warn"))
+    guardrails = (*patterns, SecretsGuard(secrets=secrets, action="warn"))
     if not settings.references:
-        return always
+        return guardrails
     from daiku.guard.guardrails.references import WorkspaceReferences  # when used
     from daiku.guard.guardrails.similarity import SimilarityGuard  # when used
 
-    warn, most = settings.similarity_warn, settings.similarity_block
-    known = WorkspaceReferences(roots, settings.references)
-    return (*always, SimilarityGuard(references=known, warn=warn, block=most))
+    warn, block = settings.similarity_warn, settings.similarity_block
+    references = WorkspaceReferences(roots, settings.references)
+    return (*guardrails, SimilarityGuard(references=references, warn=warn, block=block))

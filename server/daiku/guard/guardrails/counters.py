@@ -1,4 +1,4 @@
-"""Counters of tokens that several processes share: in memory, in a SQLite file, in Redis; each step is atomic."""
+"""Atomic token counters that processes share: in memory, in a SQLite file, or in Redis."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ return total
 """
 PREFIX = "daiku:tokens:"
 REDIS_SECONDS = 5.0
-"""How long Redis may take to answer."""
+"""Timeout in seconds for a response from Redis."""
 
 
 class Counter(Protocol):
-    """Totals by name. Methods raise DaikuError where the store is out of reach."""
+    """Token totals by name. Methods raise DaikuError if the store is unavailable."""
 
     async def take(self, name: str, tokens: int, most: int) -> int | None:
-        """Add `tokens` where the total stays within `most`; the total then, None where nothing was added."""
+        """Add `tokens` if the total stays within `most`. Return the new total, or None if nothing was added."""
         ...
 
     async def add(self, name: str, tokens: int) -> int:
-        """Add `tokens` (below 0: give back) whatever comes of it; the total then."""
+        """Add `tokens` (negative to return them) without a limit. Return the new total."""
         ...
 
     async def total(self, name: str) -> int:
-        """The total now."""
+        """Return the current total."""
         ...
 
 
 @dataclass(slots=True)
 class MemoryCounter:
-    """Totals of this process."""
+    """Token totals in memory, of this process only."""
 
     totals: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -81,77 +81,84 @@ class MemoryCounter:
 
 @dataclass(frozen=True, slots=True)
 class SqliteCounter:
-    """Totals in a SQLite file: each step is one statement, so that processes never lose one another's. The file is
-    open only as long as a step takes: nothing is left to close. The threads of one process take turns: SQLite lets
-    nobody wait in line, and one of many could wait longer than its time."""
+    """Token totals in a SQLite file.
+
+    Each step is one statement, so that concurrent processes lose no update. The file is open only during a step, so
+    there is nothing to close. Threads of one process take turns, as SQLite has no fair queue.
+    """
 
     path: Path
-    turn: Lock = field(default_factory=Lock, repr=False, compare=False)
+    lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     async def take(self, name: str, tokens: int, most: int) -> int | None:
-        return await asyncio.to_thread(self._ask, _TAKE, (name, tokens, tokens, most, most))
+        return await asyncio.to_thread(self._execute, _TAKE, (name, tokens, tokens, most, most))
 
     async def add(self, name: str, tokens: int) -> int:
-        return await asyncio.to_thread(self._ask, _ADD, (name, tokens)) or 0
+        return await asyncio.to_thread(self._execute, _ADD, (name, tokens)) or 0
 
     async def total(self, name: str) -> int:
-        return await asyncio.to_thread(self._ask, _TOTAL, (name,)) or 0
+        return await asyncio.to_thread(self._execute, _TOTAL, (name,)) or 0
 
-    def _ask(self, sql: str, values: tuple[str | int, ...]) -> int | None:
-        with self.turn, closing(connect(self.path, SCHEMA)) as database:
-            rows = database.query(sql, values)  # to its last row: only then it is committed
+    def _execute(self, sql: str, values: tuple[str | int, ...]) -> int | None:
+        with self.lock, closing(connect(self.path, SCHEMA)) as database:
+            rows = database.query(sql, values)  # reads all rows, as only then it is committed
         return int(rows[0][0]) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
 class RedisCounter:
-    """Totals in Redis: each step is one command or one script, which Redis carries out alone. Connected only as long
-    as a step takes: nothing is left to close, and any loop may ask."""
+    """Token totals in Redis.
+
+    Each step is one atomic command or script. It connects only during a step, so there is nothing to close and any
+    event loop may use it.
+    """
 
     url: str
 
     async def take(self, name: str, tokens: int, most: int) -> int | None:
-        total = await self._ask("eval", _TAKE_IN_REDIS, 1, PREFIX + name, tokens, most)
+        total = await self._execute("eval", _TAKE_IN_REDIS, 1, PREFIX + name, tokens, most)
         return None if total < 0 else total
 
     async def add(self, name: str, tokens: int) -> int:
-        return await self._ask("incrby", PREFIX + name, tokens)
+        return await self._execute("incrby", PREFIX + name, tokens)
 
     async def total(self, name: str) -> int:
-        return int(await self._ask("get", PREFIX + name) or 0)
+        return int(await self._execute("get", PREFIX + name) or 0)
 
-    async def _ask(self, command: str, *args: Any) -> Any:
-        from redis.asyncio import Redis  # heavy, and an extra: only who counts in Redis has it
+    async def _execute(self, command: str, *args: Any) -> Any:
+        from redis.asyncio import Redis  # slow to import, and an optional dependency
         from redis.exceptions import RedisError  # as above
 
-        connect_to = cast("Callable[..., Redis]", Redis.from_url)  # it says nothing of its further arguments
+        connect_to = cast("Callable[..., Redis]", Redis.from_url)  # its further arguments are untyped
         try:
             async with connect_to(
                 self.url, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
             ) as redis:
                 return await getattr(redis, command)(*args)
-        except (RedisError, OSError) as wrong:
-            message = text("guardrails.counter_away", place=self._place, what=type(wrong).__name__)
+        except (RedisError, OSError) as error:
+            message = text("guardrails.counter_away", place=self._host, what=type(error).__name__)
             hint = text("guardrails.counter_hint")
-            raise DaikuError(Failure(kind="connection", message=message, hint=hint)) from wrong
+            raise DaikuError(Failure(kind="connection", message=message, hint=hint)) from error
 
     @property
-    def _place(self) -> str:
-        """The address without a password."""
+    def _host(self) -> str:
+        """Host name, without credentials."""
         return urlsplit(self.url).hostname or "localhost"
 
 
-def counter_at(store: str | Path | None) -> Counter:
-    """The counter that `store` names: None is memory, a Redis URL, else the path of a SQLite file. Raises TypeError,
-    ValueError."""
+def open_counter(store: str | Path | None) -> Counter:
+    """Return the counter for `store`: None for memory, a Redis URL, else the path of a SQLite file.
+
+    Raises TypeError, ValueError.
+    """
     if store is None:
         return MemoryCounter()
     if isinstance(store, Path):
         return SqliteCounter(store)
-    if not isinstance(store, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # whoever does not check types
+    if not isinstance(store, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may not check types
         raise TypeError(f"store must be a path, a Redis URL or None, not {store!r}")
-    scheme, found, _ = store.partition("://")
-    if not found:
+    scheme, separator, _ = store.partition("://")
+    if not separator:
         return SqliteCounter(Path(store).expanduser())
     if scheme not in ("redis", "rediss", "unix"):
         raise ValueError(f"store must be a path or a Redis URL (redis://…), not a {scheme} address")

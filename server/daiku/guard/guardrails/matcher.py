@@ -1,4 +1,4 @@
-"""A program of its own that looks for patterns in texts, so that one that never ends can be ended from outside."""
+"""Program that searches texts for patterns, so that a pattern that never ends can be killed."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ FOUND, ABSENT = b"1", b"0"
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer requests until `source` ends. A request is a line of JSON, `[[pattern, flags], …]`, how many seconds of
-    work one pattern may cost and how many bytes of text follow; its answer is one byte a pattern, written as soon as
-    it is known; a pattern that is found is the last one. Where a pattern costs more the system ends this program."""
+    """Answer requests until `source` ends.
+
+    A request is a line of JSON with `[[pattern, flags], …]`, the CPU seconds that one pattern may take, and the
+    number of bytes of text that follow. The answer is one byte per pattern, written immediately; a match is the last
+    one. If a pattern takes longer, the system ends this program.
+    """
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     from daiku.guard.rules.guardrails.forms import (
-        searched_forms,  # it is run as a file: its place is known only now
+        searched_forms,  # this module runs as a file, so its path is known only now
     )
 
     while line := source.readline():
-        asked = json.loads(line)
-        forms = searched_forms(source.read(asked["size"]).decode("utf-8", "surrogatepass"))
-        for pattern, flags in asked["patterns"]:
+        request = json.loads(line)
+        forms = searched_forms(source.read(request["size"]).decode("utf-8", "surrogatepass"))
+        for pattern, flags in request["patterns"]:
             compiled = re.compile(pattern, flags)
-            _end_after(asked["seconds"])
-            found = any(compiled.search(form) for form in forms)
-            _end_after(0)
-            sink.write(FOUND if found else ABSENT)
+            _limit_cpu(request["seconds"])
+            is_match = any(compiled.search(form) for form in forms)
+            _limit_cpu(0)
+            sink.write(FOUND if is_match else ABSENT)
             sink.flush()
-            if found:
+            if is_match:
                 break
 
 
-def _end_after(seconds: float) -> None:
-    """Have the system end this program once it has worked so long; 0: never. Waiting does not count."""
+def _limit_cpu(seconds: float) -> None:
+    """Have the system end this program after so many CPU seconds; 0 means no limit."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent process handles Ctrl-C
     serve(sys.stdin.buffer, sys.stdout.buffer)

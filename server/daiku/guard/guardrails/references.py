@@ -1,4 +1,4 @@
-"""The reference files of a workspace and the small corpus of the package, as fingerprints."""
+"""Fingerprints of a workspace's reference files and of the package's small corpus."""
 
 from __future__ import annotations
 
@@ -15,73 +15,73 @@ from daiku.guard.rules.guardrails.fingerprints import Fingerprints, fingerprints
 from daiku.workspace.globs import matcher
 
 CORPUS = Path(__file__).with_name("corpus.json")
-"""Fingerprints of pieces of free software, each with its licence; no text."""
-LARGEST = 1_000_000
-"""Bytes of a reference file that is looked at."""
-MOST = 2_000
-"""Reference files that are looked at."""
+"""Fingerprints of free software, each with its license, without text."""
+MAX_BYTES = 1_000_000
+"""Maximum bytes of a reference file to read."""
+MAX_FILES = 2_000
+"""Maximum number of reference files to read."""
 _WILD = frozenset("*?[{")
 _Stamp = tuple[int, int]
 
 
 @dataclass(slots=True)
 class WorkspaceReferences:
-    """The files below `roots` whose paths fit one of `globs`; each is read again when it has changed."""
+    """Files below `roots` whose paths match one of `globs`; a file is read again after a change."""
 
     roots: tuple[Path, ...]
     globs: tuple[str, ...]
-    _known: dict[Path, tuple[_Stamp, Fingerprints]] = field(
+    _cache: dict[Path, tuple[_Stamp, Fingerprints]] = field(
         default_factory=dict[Path, "tuple[_Stamp, Fingerprints]"]
     )
     _starts: Mapping[Path, tuple[str, ...]] = field(init=False)
-    """Of each root, where its reference files can be."""
+    """Paths below each root that may contain reference files."""
 
     def __post_init__(self) -> None:
-        self._starts = {root: _beginnings(root, self.globs) for root in self.roots if self.globs}
+        self._starts = {root: _find_starts(root, self.globs) for root in self.roots if self.globs}
 
     def any(self) -> bool:
-        """Whether there is a reference file at all."""
-        return self.may_be() and next(self._files(), None) is not None
+        """Return True if there is a reference file."""
+        return self.may_exist() and next(self._list_files(), None) is not None
 
-    def may_be(self) -> bool:
-        """Whether there is a folder for them at all: known at once, and mostly there is none."""
+    def may_exist(self) -> bool:
+        """Return True if a folder for reference files exists. Cheap; usually False."""
         return any(os.path.lexists(start) for starts in self._starts.values() for start in starts)
 
     def read(self) -> Mapping[str, Fingerprints]:
-        """The fingerprints of every reference file, by its path in the workspace. Takes time: for a thread."""
-        now: dict[Path, tuple[_Stamp, Fingerprints]] = {}
-        found: dict[str, Fingerprints] = {}
-        for name, path, stamp in self._files():
-            known = self._known.get(path)
-            if known is None or known[0] != stamp:
-                known = (stamp, _fingerprints_of(path))
-            now[path] = known
-            found[name] = known[1]
-        self._known = now
-        return found
+        """Return the fingerprints of every reference file by its path in the workspace. Slow: run in a thread."""
+        cache: dict[Path, tuple[_Stamp, Fingerprints]] = {}
+        by_name: dict[str, Fingerprints] = {}
+        for name, path, stamp in self._list_files():
+            entry = self._cache.get(path)
+            if entry is None or entry[0] != stamp:
+                entry = (stamp, _read_fingerprints(path))
+            cache[path] = entry
+            by_name[name] = entry[1]
+        self._cache = cache
+        return by_name
 
-    def _files(self) -> Iterator[tuple[str, Path, _Stamp]]:
-        fits, left = matcher(self.globs), MOST
+    def _list_files(self) -> Iterator[tuple[str, Path, _Stamp]]:
+        matches, remaining = matcher(self.globs), MAX_FILES
         for root, starts in self._starts.items():
-            for path in _below(root, starts):
+            for path in _walk(root, starts):
                 name = path.relative_to(root).as_posix()
-                if not fits(name) or (stamp := _stamp(path)) is None:
+                if not matches(name) or (stamp := _read_stamp(path)) is None:
                     continue
                 yield name, path, stamp
-                left -= 1
-                if not left:
+                remaining -= 1
+                if not remaining:
                     return
 
 
-def _beginnings(root: Path, globs: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders, and files, where the patterns begin, none below another."""
-    starts = sorted({_beginning(root, glob) for glob in globs if not glob.startswith("!")})
-    outer = (s for at, s in enumerate(starts) if not any(map(s.is_relative_to, starts[:at])))
+def _find_starts(root: Path, globs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders and files where the patterns start, without those inside another."""
+    starts = sorted({_find_start(root, glob) for glob in globs if not glob.startswith("!")})
+    outer = (s for index, s in enumerate(starts) if not any(map(s.is_relative_to, starts[:index])))
     return tuple(map(str, outer))
 
 
-def _below(root: Path, starts: tuple[str, ...]) -> Iterator[Path]:
-    """Every file there, links not followed, in order."""
+def _walk(root: Path, starts: tuple[str, ...]) -> Iterator[Path]:
+    """Yield every file below `starts` in order, without following links."""
     for start in map(Path, starts):
         if start.is_file():
             yield start
@@ -96,27 +96,27 @@ def _below(root: Path, starts: tuple[str, ...]) -> Iterator[Path]:
             yield from (Path(folder, name) for name in sorted(names))
 
 
-def _beginning(root: Path, glob: str) -> Path:
-    """The folder, or file, in front of the first wildcard of a pattern; a bare name may stand anywhere."""
-    plain: list[str] = []
+def _find_start(root: Path, glob: str) -> Path:
+    """Return the folder or file before the first wildcard; the root for a bare name, which may be anywhere."""
+    parts: list[str] = []
     for part in glob.strip("/").split("/"):
         if _WILD & frozenset(part) or part == "..":
             break
-        plain.append(part)
-    return root.joinpath(*plain) if "/" in glob else root
+        parts.append(part)
+    return root.joinpath(*parts) if "/" in glob else root
 
 
-def _stamp(path: Path) -> _Stamp | None:
-    """When a file was changed and its size; None where it is not looked at."""
+def _read_stamp(path: Path) -> _Stamp | None:
+    """Return a file's change time and size; None if it is not to be read."""
     try:
         info = path.lstat()
     except OSError:
         return None
-    plain = stat.S_ISREG(info.st_mode)
-    return (info.st_mtime_ns, info.st_size) if plain and 0 < info.st_size <= LARGEST else None
+    is_regular = stat.S_ISREG(info.st_mode)
+    return (info.st_mtime_ns, info.st_size) if is_regular and 0 < info.st_size <= MAX_BYTES else None
 
 
-def _fingerprints_of(path: Path) -> Fingerprints:
+def _read_fingerprints(path: Path) -> Fingerprints:
     try:
         data = path.read_bytes()
     except OSError:
@@ -125,8 +125,8 @@ def _fingerprints_of(path: Path) -> Fingerprints:
 
 
 @cache
-def corpus() -> Mapping[str, Fingerprints]:
-    """The pieces of the corpus, each under its name and licence."""
+def load_corpus() -> Mapping[str, Fingerprints]:
+    """Return the fingerprints of the corpus by name and license."""
     entries = json.loads(CORPUS.read_text("utf-8"))
     return MappingProxyType(
         {

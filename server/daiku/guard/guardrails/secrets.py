@@ -1,4 +1,4 @@
-"""The secrets guard: no key, token or password in what is written."""
+"""Guardrail against keys, tokens, and passwords in output."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections.abc import Iterable
 from typing import Literal
 
 from daiku.domain.guardrails import GuardrailAction, GuardrailAnswer
-from daiku.guard.guardrails.guardrail import PASS, Guardrail, text_of
+from daiku.guard.guardrails.guardrail import PASS, Guardrail, to_text
 from daiku.guard.rules.redact import Redactor
 from daiku.texts.text import text
 
-SHORT = 20_000
-"""Characters that are looked through without a thread."""
+SHORT_CHARACTERS = 20_000
+"""Maximum characters to check without a thread."""
 
 
 class SecretsGuard(Guardrail):
-    """Blocks, or warns of, answers and calls that hold something with the form of a secret, or one of `secrets`, also
-    encoded; by what the journal's redaction knows. What a person says passes: it is redacted on record.
+    """Guardrail that blocks, or warns of, answers and calls that contain something shaped like a secret, or one of
+    `secrets`.
 
-    Raises ValueError for another `action`."""
+    It uses the journal's redaction, which also finds encoded secrets. The user's messages pass; the journal redacts
+    them.
+
+    Raises ValueError for another `action`.
+    """
 
     def __init__(self, *, secrets: Iterable[str] = (), action: Literal["warn", "block"] = "block") -> None:
         super().__init__()
@@ -30,20 +34,20 @@ class SecretsGuard(Guardrail):
 
     @property
     def judges_output(self) -> bool:
-        """Whether it can block an output."""
+        """True if it can block outputs."""
         return self._action == "block"
 
     async def validate_output(self, data: object) -> GuardrailAnswer:
-        """Look for secrets in an answer."""
-        said = text_of(data)
-        short = len(said) <= SHORT
-        redacted = self._redact(said) if short else await asyncio.to_thread(self._redact, said)
+        """Check an answer for secrets."""
+        content = to_text(data)
+        is_short = len(content) <= SHORT_CHARACTERS
+        redacted = self._redact(content) if is_short else await asyncio.to_thread(self._redact, content)
         return (
             PASS
-            if redacted == said
+            if redacted == content
             else GuardrailAnswer(action=self._action, reason=text("guardrails.secret"))
         )
 
     async def screen_output(self, data: object) -> GuardrailAnswer:
-        """Look for secrets in what a call is given, and in what is said beside it."""
+        """Check the arguments of a call, and the text next to it, for secrets."""
         return await self.validate_output(data)

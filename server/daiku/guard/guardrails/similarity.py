@@ -1,4 +1,4 @@
-"""The similarity guard: what is written must not be a near-copy of a reference."""
+"""Guardrail against near-copies of reference texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from daiku.domain.guardrails import GuardrailAnswer
-from daiku.guard.guardrails.guardrail import PASS, Guardrail, text_of
+from daiku.guard.guardrails.guardrail import PASS, Guardrail, to_text
 from daiku.guard.rules.guardrails.fingerprints import (
     BLOCK,
     WARN,
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 
 class SimilarityGuard(Guardrail):
-    """Compares what is written, answers and what tools are to write, with references (R1.63–R1.65): a score from
-    `warn` on is warned of, one above `block` is blocked. The score says how much of the shorter text stands in the
-    other, 0 to 1; renamed and reordered copies score high. What a person says is not compared.
+    """Guardrail that compares answers and text that tools write with references (R1.63–R1.65).
 
-    `references`: texts by their names, or the files of a workspace. `with_corpus`: the package's small corpus of free
-    software is compared too. Raises ValueError where `warn` is above `block`.
+    A score of at least `warn` is a warning, one above `block` blocks. The score is the share of the shorter text that
+    the other contains, 0 to 1; renamed and reordered copies score high. The user's messages are not compared.
+
+    `references`: texts by name, or the files of a workspace. `with_corpus`: also compare with the package's small
+    corpus of free software. Raises ValueError if `warn` is above `block`.
     """
 
     def __init__(
@@ -45,43 +46,47 @@ class SimilarityGuard(Guardrail):
         if not 0 <= warn <= block <= 1:
             raise ValueError(f"warn must be at most block, both from 0 to 1, not {warn} and {block}")
         self._warn, self._block, self._with_corpus = warn, block, with_corpus
-        self._there: Callable[[], bool] = lambda: True
-        self._may_be = self._there
+        self._has_references: Callable[[], bool] = lambda: True
+        self._may_exist = self._has_references
         if isinstance(references, WorkspaceReferences):
-            self._there, self._may_be, self._read = references.any, references.may_be, references.read
+            self._has_references, self._may_exist, self._read = (
+                references.any,
+                references.may_exist,
+                references.read,
+            )
         else:
             known = {name: fingerprints(each) for name, each in (references or {}).items()}
             self._read: Callable[[], Mapping[str, Fingerprints]] = lambda: known
 
     @property
     def judges_output(self) -> bool:
-        """Whether there is anything to compare with: without files of reference a workspace has no such guard."""
-        return self._there()
+        """True if there is anything to compare with."""
+        return self._has_references()
 
     async def validate_output(self, data: object) -> GuardrailAnswer:
         """Compare an answer with the references (R1.63, R1.64)."""
-        if not self._may_be():  # no thread for what is mostly so
+        if not self._may_exist():  # the usual case needs no thread
             return PASS
-        return await asyncio.to_thread(self._compare, text_of(data))
+        return await asyncio.to_thread(self._compare, to_text(data))
 
     async def screen_output(self, data: object) -> GuardrailAnswer:
-        """Compare what a call is to write, and what is said beside it."""
+        """Compare what a call writes, and the text next to it, with the references."""
         return await self.validate_output(data)
 
-    def most_similar(self, said: str) -> tuple[float, str]:
-        """The highest score of `said`, and the name of what it is like. Takes time: for a thread."""
-        from daiku.guard.guardrails.references import corpus  # when used
+    def most_similar(self, content: str) -> tuple[float, str]:
+        """Return the highest score of `content`, and the reference's name. Slow: run in a thread."""
+        from daiku.guard.guardrails.references import load_corpus  # when used
 
-        own, best = fingerprints(said), (0.0, "")
-        known = {**self._read(), **(corpus() if self._with_corpus else {})}
-        for name, other in known.items():
+        own, best = fingerprints(content), (0.0, "")
+        references = {**self._read(), **(load_corpus() if self._with_corpus else {})}
+        for name, other in references.items():
             best = max(best, (similarity(own, other), name))
         return best
 
-    def _compare(self, said: str) -> GuardrailAnswer:
-        if not self._there():
+    def _compare(self, content: str) -> GuardrailAnswer:
+        if not self._has_references():
             return PASS
-        score, name = self.most_similar(said)
+        score, name = self.most_similar(content)
         action = similarity_action(score, self._warn, self._block)
         if action == "pass":
             return PASS

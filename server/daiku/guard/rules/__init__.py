@@ -1,1 +1,1 @@
-"""Permission checks for tool calls: the verdict, the paths a call touches, and redaction of secrets."""
+"""Pure permission checks for tool calls, and redaction of secrets."""

@@ -1,12 +1,12 @@
-"""What "always" would mean for a call, in words."""
+"""Descriptions of what "always" would allow for a call."""
 
 from __future__ import annotations
 
 from daiku.texts.text import NO_TEXT, Text, text
 
 
-def grant_in_words(key: str) -> Text:
-    """In words, what "always" would mean for a verdict's `key`; empty where it cannot be remembered."""
+def describe_grant(key: str) -> Text:
+    """Describe what "always" would allow for a verdict's `key`; empty if it cannot be stored."""
     prefix, _, rest = key.partition(":")
     match prefix:
         case "":

@@ -6,10 +6,10 @@ from typing import assert_never
 
 from daiku.dataclass import dataclass
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.guard.rules.edit_effects import why_edit_matters
+from daiku.guard.rules.edit_effects import explain_edit_effects
 from daiku.guard.rules.policy import Policy, Verdict
 from daiku.guard.rules.protected.addresses import parse_url
-from daiku.guard.rules.protected.paths import holds_secrets, is_pipeline, why_protected
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets, is_pipeline
 from daiku.guard.rules.referenced_paths import is_kept_output, touched_paths
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -75,7 +75,7 @@ def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCal
     shown = any(secret) and not (spec.effect == "edit" and all(secret))
     return UnwatchedCall(
         protected=next(filter(None, (_why_kept(pair) for pair in pairs)), NO_TEXT)
-        or why_edit_matters(paths, call.args, policy.patch),
+        or explain_edit_effects(paths, call.args, policy.patch),
         pipeline=any(is_pipeline(name) for pair in pairs for name in pair if not name.startswith("/")),
         reads_secret=shown,
         outside=next((path for path in paths if policy.real(path) is None), ""),
@@ -86,7 +86,7 @@ def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCal
 def _why_kept(names: tuple[str, str]) -> Text:
     """Why nobody may have the place of these names changed from afar; empty where somebody may."""
     for name in names:
-        if why := NO_TEXT if is_pipeline(name) else why_protected(name):
+        if why := NO_TEXT if is_pipeline(name) else explain_protection(name):
             return text("guard.of_path", path=name, why=why)
     return NO_TEXT
 

@@ -22,7 +22,7 @@ from daiku.guard.rules.protected.names import (
     SECRET_FILES,
     SECRET_FOLDERS,
 )
-from daiku.guard.rules.protected.paths import holds_secrets, why_protected
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
 from daiku.guard.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 from daiku.texts.rules.patterns import lazy
 
@@ -287,7 +287,9 @@ _PARENTS = frozenset(parent for parent, _ in PROTECTED_PAIRS)
 def _is_protected(parent: str, name: str) -> bool:
     """True where an entry `name` of a folder `parent` (lower case) that is itself nothing special is one of
     what changes what tools do later."""
-    return bool(why_protected(name)) or (parent in _PARENTS and bool(why_protected(f"{parent}/{name}")))
+    return bool(explain_protection(name)) or (
+        parent in _PARENTS and bool(explain_protection(f"{parent}/{name}"))
+    )
 
 
 def topmost(paths: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.messages import ModelEvent, Reply, Restarted, ThinkingDelta
 from daiku.domain.runs import ContextItem
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.guard.guardrails.guardrail import PASS, violation
+from daiku.guard.guardrails.guardrail import PASS, build_failure
 from daiku.guard.guardrails.tokens import TokenGuard
 from daiku.guard.rules.guardrails.written import call_text
 from daiku.run.live import LiveRun
@@ -174,7 +174,7 @@ async def _check_reply(guards: RunGuards, reply: Reply, warn: Callable[[Text], N
         correction = (
             text("guardrails.answer_again", why=as_text(answer["reason"])) if guards.nested else NO_TEXT
         )
-        raise BlockedReply(violation(answer["reason"]), reply.usage, correction)
+        raise BlockedReply(build_failure(answer["reason"]), reply.usage, correction)
     if answer["action"] == "warn":
         warn(_format_warning(answer["reason"]))
     if message.thinking and (await guards.reply(message.thinking, last=False))["action"] == "block":
@@ -197,7 +197,7 @@ async def _combine(answers: Iterable[Awaitable[GuardrailAnswer]]) -> GuardrailAn
 def _to_events(answer: GuardrailAnswer) -> tuple[Failure | Notice, ...]:
     match answer["action"]:
         case "block":
-            return (violation(answer["reason"]),)
+            return (build_failure(answer["reason"]),)
         case "warn":
             return (Notice(level="warning", text=_format_warning(answer["reason"])),)
         case "pass":

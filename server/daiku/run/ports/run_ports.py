@@ -15,7 +15,7 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputG
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.patches import Patch
-from daiku.guard.rules.grant_words import grant_in_words
+from daiku.guard.rules.grant_words import describe_grant
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.live import LiveRun
 from daiku.run.ports.guards import guard_reply, guards_of
@@ -236,7 +236,7 @@ class RunPorts:
         if decision.answer == "deny":
             return ToolResult(outcome="unattended" if decision.unattended else "denied", text=decision.why)
         display = preview or Preview(ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1))
-        remember = (display.remember or grant_in_words(decision.key)) if decision.key else ""
+        remember = (display.remember or describe_grant(decision.key)) if decision.key else ""
         return approval_preview(call, display.text, remember, decision.why)
 
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:

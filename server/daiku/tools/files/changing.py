@@ -20,7 +20,7 @@ from daiku.edits.rules.changes.scope import is_inside
 from daiku.edits.rules.edits import apply_edits
 from daiku.edits.rules.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.edits.rules.patch import WholeFile, build_patch, list_paths, parse_patch, rewrite_text
-from daiku.guard.rules.protected.effects import why_patch_matters
+from daiku.guard.rules.protected.effects import explain_patch_effects
 from daiku.texts.rules.visible import restore_invisible
 from daiku.texts.text import text
 from daiku.tools.face import Face
@@ -215,7 +215,7 @@ async def carry_out(
                 return _format_refusal(patch)
             if context.place is not None and not is_inside(patch, context.place):
                 return failed(EDIT_MOVED)
-            if not context.consented and (reason := await asyncio.to_thread(why_patch_matters, patch)):
+            if not context.consented and (reason := await asyncio.to_thread(explain_patch_effects, patch)):
                 return failed(
                     f"Not done: {reason}. This needs the approval of the user: make the edit again."
                 )

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from daiku.dataclass import dataclass, replace
-from daiku.guard.rules.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
+from daiku.guard.rules.protected.addresses import (
+    WebUrl,
+    explain_local,
+    explain_not_public,
+    parse_url,
+    same_site,
+)
 from daiku.texts.text import Text, joined, text
 from daiku.version import __version__
 
@@ -128,7 +134,7 @@ class PublicWeb:
         place = parse_url(url)
         if isinstance(place, str) or private or self._private:
             return place
-        reason = why_local(place)
+        reason = explain_local(place)
         return joined("clauses", [reason, text("web.public_only")]) if reason else place
 
     async def fetch(
@@ -202,7 +208,7 @@ class PublicWeb:
             ) from error
         if not addresses:
             raise _RequestFailed(text("web.name_without_address", host=place.host))
-        local_reasons = [why for address in addresses if (why := why_not_public(address))]
+        local_reasons = [why for address in addresses if (why := explain_not_public(address))]
         if local_reasons and not private:
             raise _RequestFailed(text("web.leads_inside", host=place.host, what=local_reasons[0]))
         return addresses[:MAX_ADDRESSES]

@@ -23,7 +23,7 @@ from daiku.guard.rules.commands.rules import allowed_by, git_prints_files, has_r
 from daiku.guard.rules.commands.undetermined import TORN, why_denied
 from daiku.guard.rules.commands.words import Word
 from daiku.guard.rules.commands.wrappers import SHELLS, inner_commands, program_name
-from daiku.guard.rules.protected.paths import holds_secrets, why_protected
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
@@ -276,10 +276,10 @@ def _why(word: Word, rules: CommandRules) -> Text:
     for name in candidates(word.text):
         if not name or "://" in name:
             continue
-        if why := why_protected(name):
+        if why := explain_protection(name):
             return why
         real = rules.resolve(name) if word.plain and not word.glob else None
-        if real and (why := why_protected(real)):
+        if real and (why := explain_protection(real)):
             return why
     return NO_TEXT
 

@@ -61,10 +61,10 @@ def parse_url(address: str) -> WebUrl | Text:
     return WebUrl(url, scheme, host, port or (443 if scheme == "https" else 80), literal)
 
 
-def why_local(place: WebUrl) -> Text:
+def explain_local(place: WebUrl) -> Text:
     """Return why the host is local, by its address or name alone; "" if it is public. Does no DNS lookup."""
     if place.address:
-        return why_not_public(place.address)
+        return explain_not_public(place.address)
     name = place.host.rstrip(".")
     if any(name == local or name.endswith("." + local) for local in _LOCAL_NAMES):
         return text("web.local_name", name=name)
@@ -73,7 +73,7 @@ def why_local(place: WebUrl) -> Text:
     return NO_TEXT
 
 
-def why_not_public(address: str) -> Text:
+def explain_not_public(address: str) -> Text:
     """Why `address` (IPv4 or IPv6) is not a public one; "" where it is. IPv4 inside IPv6 counts as itself."""
     try:
         ip = ip_address(address.partition("%")[0])
@@ -81,7 +81,7 @@ def why_not_public(address: str) -> Text:
         return text("web.not_an_address", address=address)
     if isinstance(ip, IPv6Address):
         if (inner := _inner(ip)) is not None:
-            return why_not_public(str(inner))
+            return explain_not_public(str(inner))
         if ip not in _GLOBAL and not (ip.is_loopback or ip.is_link_local or ip.is_private):
             return text("web.reserved", address=address)
     if ip.is_loopback or ip.is_unspecified:

@@ -165,7 +165,7 @@ def new_effects(path: str, content: str, old_path: str = "", old: str | None = N
     return tuple(sorted(found, key=lambda effect: (effect.kind, effect.detail)))
 
 
-def why_new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> Text:
+def explain_new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> Text:
     """Describe the first of `new_effects`; empty if there are none."""
     return next(map(describe_effect, new_effects(path, content, old_path, old)), NO_TEXT)
 
@@ -187,10 +187,10 @@ def describe_effect(effect: Effect) -> Text:
             return text("protected.hook_setting", setting=detail)
 
 
-def why_patch_matters(patch: Patch) -> Text:
+def explain_patch_effects(patch: Patch) -> Text:
     """Return what the files of `patch` make tools do that they did not before; empty if nothing."""
     for change in patch.files:
         name = change.to or change.path
-        if change.new is not None and (why := why_new_effects(name, change.new, change.path, change.old)):
+        if change.new is not None and (why := explain_new_effects(name, change.new, change.path, change.old)):
             return text("guard.of_path", path=name, why=why)
     return NO_TEXT

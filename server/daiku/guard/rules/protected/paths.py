@@ -89,7 +89,7 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def why_protected(path: str) -> Text:
+def explain_protection(path: str) -> Text:
     """Return why a change of `path` needs the user's approval; empty if it does not."""
     return next((why for _, why in _protected(path)), NO_TEXT)
 
@@ -100,18 +100,18 @@ def is_pipeline(path: str) -> bool:
     A hidden file that the table does not know counts too: its name says that it is a tool's.
     """
     patterns = {name for name, _ in _protected(path)}
-    return patterns <= PIPELINE_PATTERNS and bool(patterns or why_hidden(path))
+    return patterns <= PIPELINE_PATTERNS and bool(patterns or explain_hidden(path))
 
 
 def needs_review(path: str) -> bool:
     """Return True if a tool executes or obeys `path` by itself, so that a reviewer should look at its change."""
-    return bool(why_protected(path) or why_hidden(path)) or any(
+    return bool(explain_protection(path) or explain_hidden(path)) or any(
         REVIEWED_FOLDERS.keys() & set(parts) or (parts and _REVIEWED.match(parts[-1]))
         for parts in spellings(path)
     )
 
 
-def why_hidden(path: str) -> Text:
+def explain_hidden(path: str) -> Text:
     """Return a reason if `path`, relative to its root, is hidden and not known to run nothing."""
     for parts in spellings(path):
         public = bool(parts) and _PUBLIC.match(parts[-1])
