@@ -15,8 +15,8 @@ from daiku.api import DoctorFinding
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
 from daiku.guard.sandbox import confines_root, sandbox_state
-from daiku.items.forges import Forge, forges_of
-from daiku.items.listing import items_of
+from daiku.items.forges import Forge, check_forges
+from daiku.items.listing import get_items
 from daiku.library.fronts import App
 from daiku.plugins.entries import Plugin
 from daiku.settings import home, user_file, workspace_file
@@ -124,11 +124,11 @@ async def check_app(app: App) -> list[DoctorFinding]:
 
 async def _work(app: App) -> list[DoctorFinding]:
     """Check the requirements of `daiku worker`: the configured forges, and a sandbox for commands."""
-    findings = [_forge(forge) for forge in await forges_of(app.config, os.environ)]
+    findings = [_forge(forge) for forge in await check_forges(app.config, os.environ)]
     if not findings:
         what, mend = text("doctor.work_files_only"), text("doctor.work_name_some")
         findings = [DoctorFinding(area="work", state="good", what=what, mend=mend)]
-        if not items_of(app).list():
+        if not get_items(app).list():
             return findings
     if sandbox_state(app.config.sandbox) != "on":
         what, mend = text("doctor.work_no_commands"), text("doctor.work_needs_sandbox")

@@ -22,7 +22,7 @@ from daiku.guard.rules.redact import Redactor
 from daiku.items.gitlab.source import GitLabSource
 from daiku.items.record import Claim
 from daiku.items.rules.hidden import strip_hidden
-from daiku.items.working import Work, attempt_item, work_items
+from daiku.items.working import Work, attempt_item, process_items
 from daiku.settings.config import Config
 from daiku.trace.stores import open_stores
 from tests.conftest import ROOT
@@ -139,7 +139,7 @@ class Shop:
             self.clock.sleep,
             self.clock,
         )
-        await work_items(work, {"gitlab": source}, asyncio.Event(), once=True)
+        await process_items(work, {"gitlab": source}, asyncio.Event(), once=True)
         self.clock.now += 120
         stores = open_stores(config.storage.place(home), Redactor(()))
         stores.database.write("UPDATE work_items SET next_at = ''")  # the pauses of items, too, take no time

@@ -365,12 +365,12 @@ def test_whatever_is_written_back_leaves_the_persons_own_text(
     assert written.text.startswith(before)
     if "daiku:" not in body:
         assert written.body == body.strip()
-        assert written.user_paragraphs() == ()
+        assert written.read_paragraphs() == ()
     with_mine = read_item_file(written.text + newline + mine)
     assert isinstance(with_mine, ItemFile)
     noted = with_mine.with_times("2026-01-01T00:00:00+00:00")
-    assert [words.text for words in noted.user_paragraphs()] == [
-        words.text for words in with_mine.user_paragraphs()
+    assert [words.text for words in noted.read_paragraphs()] == [
+        words.text for words in with_mine.read_paragraphs()
     ]
-    assert all(words.time for words in noted.user_paragraphs())
+    assert all(words.time for words in noted.read_paragraphs())
     assert noted.with_state("done", WorkLabels()).text.count("coding agent done") == 1

@@ -17,9 +17,9 @@ from daiku.items.workers.alive import (
     LOOK_SECONDS,
     WorkerHealth,
     drop_health,
-    own_worker,
+    get_lock_path,
     read_healths,
-    worker_lock,
+    register_worker,
     write_health,
 )
 from daiku.texts.text import text
@@ -61,7 +61,7 @@ def test_a_worker_is_well_as_long_as_it_writes_and_looks(shown: WorkerHealth, *,
 
 
 def test_what_is_written_is_read_again_sentences_as_values(tmp_path: Path) -> None:
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
     (read,) = read_healths(tmp_path)
     assert read == health(name)
@@ -72,18 +72,18 @@ def test_what_is_written_is_read_again_sentences_as_values(tmp_path: Path) -> No
 
 
 def test_the_file_of_a_process_that_has_ended_tells_nothing(tmp_path: Path) -> None:
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
     lock.release()
     assert read_healths(tmp_path) == ()
-    worker_lock(tmp_path, name).unlink()
+    get_lock_path(tmp_path, name).unlink()
     assert read_healths(tmp_path) == ()
-    assert not worker_lock(tmp_path, name).exists()
+    assert not get_lock_path(tmp_path, name).exists()
 
 
 def test_half_a_file_and_a_home_without_workers_tell_nothing(tmp_path: Path) -> None:
     assert read_healths(tmp_path) == ()
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     (tmp_path / f"workers/{name}.json").write_text('{"worker":', "utf-8")
     assert read_healths(tmp_path) == ()
     lock.release()
@@ -107,7 +107,7 @@ def test_the_command_tells_it_and_ends_with_0_only_where_all_is_well(tmp_path: P
     code, out, err = asked(tmp_path)
     assert (code, out) == (1, "")
     assert "No worker runs" in err
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
     assert asked(tmp_path)[0] == 1  # it was written long ago
     now = time()

@@ -14,13 +14,13 @@ from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
 from daiku.items.hearing import (
     LONGEST_WAIT,
+    compute_poll_interval,
     limit_per_repository,
     poll_idle_items,
-    poll_interval,
     poll_while_running,
 )
 from daiku.items.items import ItemStore
-from daiku.items.processing import folder_of
+from daiku.items.processing import build_folder_name
 from daiku.items.record import Claim, ItemRecord
 from daiku.texts.text import text
 from tests.work.gitlab.working import Shop, shop_of, written
@@ -56,7 +56,7 @@ def longer() -> list[dict[str, object]]:
 
 def begun(lab: Lab, path: Path) -> Path:
     """The item's tree, when its first file is written and the item's file says how it is stopped."""
-    tree = lab.root / "home/items" / folder_of(f"files:{path.stem}")
+    tree = lab.root / "home/items" / build_folder_name(f"files:{path.stem}")
     until((tree / "a.txt").exists)
     until(lambda: "To stop the work" in path.read_text("utf-8"))
     return tree
@@ -258,7 +258,7 @@ def test_a_request_of_which_nothing_comes_is_looked_at_less_often(items: ItemSto
 
     def after(**age: float) -> float:
         changed = datetime.fromisoformat(record.shown.updated_at)
-        return poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
+        return compute_poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
 
     assert [after(minutes=1), after(hours=1), after(days=9)] == [60.0, 900.0, LONGEST_WAIT]
 

@@ -13,7 +13,7 @@ from daiku.domain.items.intents import Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.retrying import time_after
+from daiku.items.retrying import format_time_after
 from daiku.store.database import Database
 from daiku.store.opening import open_place, open_tables
 
@@ -72,7 +72,7 @@ def test_a_queued_item_of_an_earlier_version_is_claimed_with_all_that_was_known(
     claim = items.claim("files:mend", "worker-1")
     assert claim is not None
     assert claim.fence == 4
-    items.change(claim, state="queued", next_at=time_after(60))
+    items.change(claim, state="queued", next_at=format_time_after(60))
     record = ItemStore(reopen()).record("files:mend")
     assert record is not None
     assert (record.facts.pushed, record.facts.rounds, record.facts.tries) == ("1", 2, 0)
@@ -94,7 +94,7 @@ def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reop
     database = reopen()
     items = ItemStore(database)
     intents = IntentStore(database, items)
-    assert intents.items_left_open(9) == ("files:over",)
+    assert intents.list_items_left_open(9) == ("files:over",)
     left = intents.list_open("files:over")
     assert [(each.operation, each.sent) for each in left] == [("final", True), ("state", False)]
     record = items.record("files:over")
@@ -104,7 +104,7 @@ def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reop
     for each in left:
         intents.end(claim, each, Outcome())
     again = reopen()
-    assert IntentStore(again, ItemStore(again)).items_left_open(9) == ()
+    assert IntentStore(again, ItemStore(again)).list_items_left_open(9) == ()
 
 
 def test_of_several_that_open_an_earlier_version_at_once_each_can_work(reopen: Open) -> None:

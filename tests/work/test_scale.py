@@ -23,7 +23,7 @@ from daiku.items.items import ItemStore
 from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim
 from daiku.items.source import Check, CloneAccess, no_check
-from daiku.items.workers.alive import own_worker
+from daiku.items.workers.alive import register_worker
 from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
 from daiku.team.rules.proof.evidence import Evidence
@@ -102,7 +102,7 @@ class Place:
     def worker(self, forge: Forge, told: Callable[[WorkItem], None], concurrency: int = 1) -> Worker:
         stores = open_stores(self.database, str)
         self.open.callback(stores.close)
-        name, lock = own_worker(self.home)
+        name, lock = register_worker(self.home)
         self.open.callback(lock.release)
         items = ItemStore(stores.database)
         config = Config.model_validate({"work": {"poll_seconds": 1}})

@@ -10,7 +10,7 @@ import pytest
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, Said
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.hearing import LONGEST_WAIT_FOR_ANSWER, poll_idle_items, poll_interval
+from daiku.items.hearing import LONGEST_WAIT_FOR_ANSWER, compute_poll_interval, poll_idle_items
 from daiku.items.items import ItemStore
 from daiku.items.record import ClaimLost, ItemRecord
 from daiku.items.source import ItemSource
@@ -77,7 +77,7 @@ def test_an_item_that_waits_is_looked_at_less_often_but_each_ten_minutes() -> No
 
     def after(**age: float) -> float:
         changed = datetime.fromisoformat(record.shown.updated_at)
-        return poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
+        return compute_poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
 
     assert [after(minutes=1), after(minutes=20), after(days=9)] == [60.0, 300.0, LONGEST_WAIT_FOR_ANSWER]
 

@@ -36,7 +36,7 @@ class Applied(NamedTuple):
     """The outcome of applying open intents: a transient refusal that leaves some open, and the permanent ones
     by operation."""
 
-    waits: ForgeRefusal | None
+    transient: ForgeRefusal | None
     refused: Mapping[str, ForgeRefusal]
 
 
@@ -49,7 +49,7 @@ async def apply_open(item: ClaimedItem) -> Applied:
     intents = item.parts.intents
     stopped: ForgeRefusal | None = None
     refused: dict[str, ForgeRefusal] = {}
-    waits = {True: item.git is None, False: False}  # by whether git applies it
+    is_blocked = {True: item.git is None, False: False}  # by whether git applies it
     for intent_record in intents.list_open(item.claim.item):
         of_git = isinstance(intent_record.intent, PushBranch | KeepTree | DropKept)
         record = item.record
@@ -64,7 +64,7 @@ async def apply_open(item: ClaimedItem) -> Applied:
         ):
             intents.refuse(item.claim, intent_record.operation, why)
             continue
-        if waits[of_git]:
+        if is_blocked[of_git]:
             continue
         intents.begin(item.claim, intent_record.operation)
         outcome = await _apply(item, record, intent_record)
@@ -76,7 +76,7 @@ async def apply_open(item: ClaimedItem) -> Applied:
                 item.note(tries=0)
             continue
         if outcome.kind in PASSING:
-            waits[of_git], stopped = True, stopped or outcome
+            is_blocked[of_git], stopped = True, stopped or outcome
             continue
         intents.refuse(item.claim, intent_record.operation, outcome.message)
         if isinstance(intent_record.intent, KeepTree | DropKept):

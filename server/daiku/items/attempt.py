@@ -19,18 +19,18 @@ from daiku.domain.runs import RunResult, RunStatus, has_answer
 from daiku.domain.work.plans import Plan
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.labels import label_of
-from daiku.items.prompt import item_prompt, wording_of
+from daiku.items.labels import get_label
+from daiku.items.prompt import collect_wording, render_item_prompt
 from daiku.items.record import ACKNOWLEDGED, PAUSE_ORDERS, Claim, ClaimLost, ItemRecord
 from daiku.items.retrying import is_outage
 from daiku.items.rules.comments import (
     ProgressReport,
     ProgressStatus,
-    approval_comment,
-    progress_comment,
-    question_comment,
+    render_approval,
+    render_progress,
+    render_question,
 )
-from daiku.items.rules.verification import list_unfinished, mark_failing, verification_prompt
+from daiku.items.rules.verification import list_unfinished, mark_failing, render_verification_prompt
 from daiku.run.live import ModelPrompt
 from daiku.run.recorded.history import evidence_of_session
 from daiku.run.request import RunRequest
@@ -147,7 +147,7 @@ class Attempt:
         """
         while has_answer(result.status):
             record = self.items.claimed(self.claim)
-            evidence = await self._evidence(record, result.session_id)
+            evidence = await self._read_evidence(record, result.session_id)
             remaining, rounds = list_unfinished(evidence, self.plan), record.facts.verified
             failing = failing_tests(evidence)
             tests = failing if not rounds else ()
@@ -156,12 +156,12 @@ class Attempt:
             if rounds >= self.config.work.verifications:
                 return _mark_unfinished(result, remaining) if remaining else mark_failing(result, failing)
             self.items.note(self.claim, verified=rounds + 1)
-            request, prompt = self._request(record), verification_prompt(remaining, tests)
+            request, prompt = self._build_request(record), render_verification_prompt(remaining, tests)
             request = replace(request, session=result.session_id, text=prompt, wording="")
             result = await self.runs.run(request, self._listen)
         return result
 
-    async def _evidence(self, record: ItemRecord, session: str) -> Evidence:
+    async def _read_evidence(self, record: ItemRecord, session: str) -> Evidence:
         """Return the evidence of the runs: commands from the record, files and leftovers from the tree if it
         can be read."""
         evidence = evidence_of_session(self.runs.services.journal, session)
@@ -176,7 +176,7 @@ class Attempt:
             try:
                 if record.run:
                     return await self.runs.resume(record.run, self._listen, "work")
-                return await self.runs.run(self._request(record), self._listen)
+                return await self.runs.run(self._build_request(record), self._listen)
             except UsageError as busy:
                 if busy.failure.kind != "busy":
                     raise
@@ -185,7 +185,7 @@ class Attempt:
                     raise
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _request(self, record: ItemRecord) -> RunRequest:
+    def _build_request(self, record: ItemRecord) -> RunRequest:
         work = self.config.work
         limits = self.config.limits.model_copy(
             update={
@@ -196,8 +196,8 @@ class Attempt:
             }
         )
         return RunRequest(
-            text=item_prompt(record),
-            wording=wording_of(record),
+            text=render_item_prompt(record),
+            wording=collect_wording(record),
             session=record.shown.session_id or None,
             approvals="work",
             limits=limits,
@@ -249,16 +249,16 @@ class Attempt:
             case PlanEvent(plan=plan):
                 self._set_plan(plan)
                 self._want_progress("processing")
-                self.items.change(self.claim, progress=progress_of(plan))
+                self.items.change(self.claim, progress=summarize_progress(plan))
             case Usage() as call:
                 self.usage = self.usage.plus(call)
                 self.items.change(self.claim, usage=self.usage)
             case ApprovalAsked() as asked:
-                comment = approval_comment(asked.preview, asked.why, self.language)
+                comment = render_approval(asked.preview, asked.why, self.language)
                 self._want_question(asked.approval_id, comment, of_approval=True)
             case InputAsked() as asked:
                 self._want_question(
-                    asked.input_id, question_comment(asked.question, asked.choices, self.language)
+                    asked.input_id, render_question(asked.question, asked.choices, self.language)
                 )
             case _:
                 pass
@@ -276,9 +276,9 @@ class Attempt:
 
     def _want_progress(self, status: ProgressStatus, usage: Usage = NOTHING_USED) -> None:
         """Record an intent to update the progress comment."""
-        label = label_of(self.config.work.labels, status)
+        label = get_label(self.config.work.labels, status)
         report = ProgressReport(status, self.plan, self.steps, usage, label)
-        self._want("progress", ShowProgress(text=progress_comment(report, self.language)))
+        self._want("progress", ShowProgress(text=render_progress(report, self.language)))
 
     def _want_question(self, question: str, comment: str, *, of_approval: bool = False) -> None:
         self.question_id = question
@@ -315,10 +315,10 @@ class Attempt:
             case _:
                 await self._deliver_messages()
 
-    def _stop_run(self, how: Callable[[str], object]) -> bool:
+    def _stop_run(self, begin: Callable[[str], object]) -> bool:
         if not self.run or not self.runs.is_live(self.run):
             return False
-        how(self.run)
+        begin(self.run)
         return True
 
     async def _stop_after_step(self, working: asyncio.Task[RunResult]) -> None:
@@ -358,8 +358,8 @@ def _mark_unfinished(result: RunResult, remaining: Sequence[str]) -> RunResult:
     return result.model_copy(update={"status": "limit", "error": why})
 
 
-def progress_of(plan: Plan) -> ItemProgress:
+def summarize_progress(plan: Plan) -> ItemProgress:
     """Return the progress of a plan, for the list of items."""
-    done, total = plan.progress()
+    completed, total = plan.progress()
     now = next((step.name for step in plan.steps if step.status == "in_progress"), "")
-    return ItemProgress(done=done, total=total, step=now)
+    return ItemProgress(done=completed, total=total, step=now)

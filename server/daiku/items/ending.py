@@ -23,12 +23,12 @@ from daiku.domain.work.patches import FileStat
 from daiku.guard.rules.protected.paths import needs_review
 from daiku.items.applying import apply_open
 from daiku.items.kept.asking import KEEP
-from daiku.items.kept.pushing import as_refusal, commit_message
+from daiku.items.kept.pushing import as_refusal, build_commit_message
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ItemRecord
-from daiku.items.retrying import give_back, give_back_refused, given_up_text, is_outage
-from daiku.items.rules.comments import Ending, Outcome, final_comment, limit_length
-from daiku.items.rules.harmless import inline_code, neutralize, neutralize_line, to_plain_line
+from daiku.items.retrying import explain_given_up, give_back, give_back_refused, is_outage
+from daiku.items.rules.comments import Ending, Outcome, limit_length, render_ending
+from daiku.items.rules.harmless import neutralize, neutralize_line, to_inline_code, to_plain_line
 from daiku.team.rules.proof.evidence import Evidence
 from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.proof.tree_changes import replace_recorded
@@ -45,63 +45,68 @@ MOST_FILES = 100
 MOST_LEFTOVERS = 50
 
 
-def request_title(title: str, number: int) -> str:
+def build_request_title(title: str, number: int) -> str:
     """Return the issue's title as one plain line."""
     return to_plain_line(title, MOST_TITLE) or f"Issue {number}"
 
 
-def request_body(number: int, asked_by: str, result: RunResult, evidence: Evidence, language: str) -> str:
+def render_request_body(
+    number: int, asked_by: str, result: RunResult, evidence: Evidence, language: str
+) -> str:
     """Render the text of the request for issue `number`: who asked, the model's summary, and the evidence."""
     leftovers = [f"{leftover.path}: {leftover.text}" for leftover in select_new_leftovers(evidence.leftovers)]
     reasons = [neutralize_line(render(reason.message, language)) for reason in result.reasons]
     parts: list[str] = [
         Text(f"Closes #{number}"),
-        text("request.asked_by", name=inline_code(asked_by)),
+        text("request.asked_by", name=to_inline_code(asked_by)),
         neutralize(result.text),
-        *_section(text("request.commands"), _commands(evidence.commands), text("request.no_commands")),
-        *_section(text("request.files"), _files(evidence.files), text("request.no_files")),
-        *_section(text("request.runs_by_itself"), _files_to_review(evidence.files)),
-        *_section(text("request.unverified"), [text("request.reason", why=why) for why in reasons]),
-        *_section(
-            text("request.leftovers"), [Text(f"- {inline_code(line)}") for line in leftovers[:MOST_LEFTOVERS]]
+        *_render_section(
+            text("request.commands"), _render_commands(evidence.commands), text("request.no_commands")
+        ),
+        *_render_section(text("request.files"), _render_files(evidence.files), text("request.no_files")),
+        *_render_section(text("request.runs_by_itself"), _render_files_to_review(evidence.files)),
+        *_render_section(text("request.unverified"), [text("request.reason", why=why) for why in reasons]),
+        *_render_section(
+            text("request.leftovers"),
+            [Text(f"- {to_inline_code(line)}") for line in leftovers[:MOST_LEFTOVERS]],
         ),
         text("request.check_it"),
     ]
     return limit_length(render(joined("paragraphs", parts), language))
 
 
-def _files_to_review(files: Sequence[FileStat]) -> list[Text]:
+def _render_files_to_review(files: Sequence[FileStat]) -> list[Text]:
     """Return the changed files that tools run or obey automatically, which reviewers should check first."""
-    return [Text(f"- {inline_code(file.path)}") for file in files if needs_review(file.path)][:MOST_FILES]
+    return [Text(f"- {to_inline_code(file.path)}") for file in files if needs_review(file.path)][:MOST_FILES]
 
 
-def _section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Text]:
+def _render_section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Text]:
     if not lines:
         return [head, none] if none else []
     return [head, joined("lines", lines)]
 
 
-def _commands(commands: Sequence[CommandOutcome]) -> list[Text]:
+def _render_commands(commands: Sequence[CommandOutcome]) -> list[Text]:
     """Return the last outcome of each command; the latest commands are kept."""
     last: dict[str, CommandOutcome] = {}
     for outcome in commands:
         last.pop(outcome.command, None)
         last[outcome.command] = outcome
-    shown = list(last.values())[-MOST_COMMANDS:]
+    latest = list(last.values())[-MOST_COMMANDS:]
     return [
         text(
             "request.command",
             mark="❌" if outcome.exit_code else "✅",
-            command=inline_code(outcome.command),
+            command=to_inline_code(outcome.command),
             code=outcome.exit_code,
         )
-        for outcome in shown
+        for outcome in latest
     ]
 
 
-def _files(files: Sequence[FileStat]) -> list[Text]:
+def _render_files(files: Sequence[FileStat]) -> list[Text]:
     lines = [
-        Text(f"- {inline_code(file.path)} (+{file.added} −{file.removed})") for file in files[:MOST_FILES]
+        Text(f"- {to_inline_code(file.path)} (+{file.added} −{file.removed})") for file in files[:MOST_FILES]
     ]
     more = len(files) - MOST_FILES
     return [*lines, text("request.more_files", count=more)] if more > 0 else lines
@@ -126,14 +131,14 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
             why = record.shown.error or why or text("work.cancelled")
             return await _finish(item, result, state, "stopped", why)
         case "failed" if is_outage(result):  # given up: earlier outages are retried
-            return await _finish(item, result, "dead", "failed", given_up_text(why))
+            return await _finish(item, result, "dead", "failed", explain_given_up(why))
         case "failed":
             return await _finish(item, result, "failed", "failed", why)
         case "limit" | "completed" | "completed_unverified":
             await _want_request(item, result)
             applied = await apply_open(item)
-            if applied.waits is not None:
-                return requeue_refused(item, applied.waits)
+            if applied.transient is not None:
+                return requeue_refused(item, applied.transient)
             if (refused := applied.refused.get(REQUEST)) is not None:
                 return await _finish(item, result, "failed", "failed", refused.message)
             state, outcome = _judge_end(item, result)
@@ -155,7 +160,7 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
     """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the
     push."""
     tree, record = item.place.tree, item.record
-    commit = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
+    commit = await snapshot(tree, build_commit_message(item.text.title, record.key), item.place.identity)
     if isinstance(commit, GitRefusal):
         return as_refusal(commit)
     head = await tree.git.find_commit(tree.ref)
@@ -163,7 +168,7 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
     if head not in (before, record.facts.base_commit):
         item.want(PUSH, PushBranch(branch=tree.branch, commit=head, expected=before))
     applied = await apply_open(item)
-    return applied.waits or applied.refused.get(PUSH)
+    return applied.transient or applied.refused.get(PUSH)
 
 
 async def _want_request(item: ClaimedItem, result: RunResult) -> None:
@@ -181,8 +186,8 @@ async def _want_request(item: ClaimedItem, result: RunResult) -> None:
     intent = OpenRequest(
         branch=tree.branch,
         base=item.text.base,
-        title=request_title(item.text.title, number),
-        text=request_body(number, item.text.author, result, evidence, item.parts.language),
+        title=build_request_title(item.text.title, number),
+        text=render_request_body(number, item.text.author, result, evidence, item.parts.language),
     )
     item.want(REQUEST, intent)
 
@@ -193,7 +198,7 @@ async def _pause(item: ClaimedItem) -> ItemState:
     back = item.parts.stopping.is_set() and record.wanted not in PAUSE_ORDERS
     state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
     if state == "paused":
-        comment = final_comment(Ending("paused"), item.parts.language)
+        comment = render_ending(Ending("paused"), item.parts.language)
         item.want(f"paused-{item.claim.fence}", PostComment(text=comment))
     _want_tree_kept(item)
     if state != "queued":
@@ -239,17 +244,18 @@ async def _finish(
         label=item.parts.config.work.labels.todo,
         asked_by=item.text.author if record.key.source != "files" else "",
     )
-    item.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(ending, item.parts.language)))
+    item.want(f"final-{record.run}-{outcome}", PostComment(text=render_ending(ending, item.parts.language)))
     item.want("state", SetState(state=state))
     intent_record = item.parts.intents.find(record.item, KEEP)
     if intent_record is not None and isinstance(intent_record.intent, KeepTree):
         item.want(KEEP, DropKept())
     applied = await apply_open(item)
-    if applied.waits is not None:
-        return requeue_refused(item, applied.waits)
-    gone = next((r for r in applied.refused.values() if r.kind in ("gone", "moved")), None)
-    if gone is not None and state == "done":  # the item no longer exists, so the result could not be reported
-        state, why = "failed", gone.message
+    if applied.transient is not None:
+        return requeue_refused(item, applied.transient)
+    missing = next((r for r in applied.refused.values() if r.kind in ("gone", "moved")), None)
+    if missing is not None and state == "done":
+        # The item no longer exists, so the result could not be reported.
+        state, why = "failed", missing.message
     await _remove_tree(item)
     in_review = outcome == "done" and is_reviewed(record)
     facts = item.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})

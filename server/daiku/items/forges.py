@@ -11,7 +11,7 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import SourceName
 from daiku.guard.rules.redact import Redactor
-from daiku.items.working import Work, sources_of
+from daiku.items.working import Work, create_sources
 from daiku.settings.config import Config
 from daiku.texts.text import text
 
@@ -30,7 +30,7 @@ class Forge:
     found: int | Failure
 
 
-async def forges_of(config: Config, environ: Mapping[str, str]) -> tuple[Forge, ...]:
+async def check_forges(config: Config, environ: Mapping[str, str]) -> tuple[Forge, ...]:
     """Count the items to process on each forge of the settings.
 
     Repositories that fail are grouped into one Forge per reason.
@@ -73,7 +73,7 @@ async def _count_items(
     single = config.model_copy(update=update)
     work = Work(single, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
     try:
-        source = sources_of(work)[name]
+        source = create_sources(work)[name]
     except UsageError as wrong:
         return wrong.failure
     try:

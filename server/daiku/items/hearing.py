@@ -18,11 +18,11 @@ from daiku.items.applying import apply_open
 from daiku.items.items import ItemStore
 from daiku.items.parts import ClaimedItem, WorkerParts
 from daiku.items.prompt import MOST_COMMENT
-from daiku.items.record import ClaimLost, Feedback, ItemFacts, ItemRecord, repository_of
-from daiku.items.retrying import backoff_seconds, time_after
+from daiku.items.record import ClaimLost, Feedback, ItemFacts, ItemRecord, get_repository_name
+from daiku.items.retrying import compute_backoff, format_time_after
 from daiku.items.rules.assent import is_only_agreement
-from daiku.items.rules.comments import Ending, final_comment
-from daiku.items.rules.harmless import inline_code
+from daiku.items.rules.comments import Ending, render_ending
+from daiku.items.rules.harmless import to_inline_code
 from daiku.items.source import ItemSource
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, render, text
@@ -72,7 +72,7 @@ async def _poll_once(item: ClaimedItem) -> float | None:
     record, items = item.record, item.parts.items
     if record.fence != item.claim.fence:
         return None
-    news = await item.source.news(record.key, record.facts.news_after, _pushed_head(record))
+    news = await item.source.news(record.key, record.facts.news_after, _get_pushed_head(record))
     if why := explain_unwanted(news):
         items.change(item.claim, error=why)
         # A separate write: the attempt changes facts of the item at the same time.
@@ -96,7 +96,7 @@ def explain_unwanted(news: ItemNews | ForgeRefusal) -> Text:
     return NO_TEXT if news.wanted else news.why
 
 
-def _pushed_head(record: ItemRecord) -> str:
+def _get_pushed_head(record: ItemRecord) -> str:
     """Return the commit that identifies the item's request, where people may also comment.
 
     It is empty before the first round of an order: commits of an earlier order say nothing about this one.
@@ -108,19 +108,19 @@ def _record_comments(items: ItemStore, item: str, comments: tuple[Said, ...]) ->
     """Record the comments of trusted people for the item's agent."""
     for comment in comments:
         if comment.trusted and comment.text.strip():
-            items.messages.add(item, comment_text(comment), comment.id)
+            items.messages.add(item, format_comment(comment), comment.id)
 
 
-def _only_agrees(comment: Said) -> bool:
+def _is_agreement(comment: Said) -> bool:
     return not comment.path and is_only_agreement(comment.text)
 
 
-def comment_text(comment: Said) -> str:
+def format_comment(comment: Said) -> str:
     """Return the comment's text, after its place if it has one."""
-    return f"{comment_place(comment)}\n{comment.text}" if comment.path else comment.text
+    return f"{format_place(comment)}\n{comment.text}" if comment.path else comment.text
 
 
-def comment_place(comment: Said) -> str:
+def format_place(comment: Said) -> str:
     """Return the place of a review's comment as `path:line`; empty for any other comment."""
     return f"{comment.path}:{comment.line}" if comment.path and comment.line else comment.path
 
@@ -134,7 +134,7 @@ async def poll_idle_items(parts: WorkerParts, *, once: bool) -> None:
     poll = 0.0 if once else parts.config.work.poll_seconds
 
     def is_due(record: ItemRecord) -> bool:
-        return seconds_since_poll(record, now) >= poll_interval(record, now, poll)
+        return get_seconds_since_poll(record, now) >= compute_poll_interval(record, now, poll)
 
     waiting = filter(is_due, parts.items.records("waiting"))
     reviewed = tuple(filter(is_due, parts.items.in_review()))
@@ -160,19 +160,19 @@ async def _poll(parts: WorkerParts, record: ItemRecord, poll: Hear) -> None:
         parts.pause_source(record.key.source, refused)
 
 
-def seconds_since_poll(record: ItemRecord, now: datetime) -> float:
+def get_seconds_since_poll(record: ItemRecord, now: datetime) -> float:
     """Return the seconds since the item or its request was polled."""
     at = record.facts.looked_at
     return (now - datetime.fromisoformat(at)).total_seconds() if at else LONGEST_WAIT
 
 
-def poll_interval(record: ItemRecord, now: datetime, poll: float) -> float:
+def compute_poll_interval(record: ItemRecord, now: datetime, poll: float) -> float:
     """Return the seconds between two polls of the item or its request. They grow while nothing changes."""
-    waits = record.shown.state == "waiting"
-    if not poll or (waits and record.key.source == "files"):  # reading a file costs no API call
+    is_waiting = record.shown.state == "waiting"
+    if not poll or (is_waiting and record.key.source == "files"):  # reading a file costs no API call
         return 0.0
     age = (now - datetime.fromisoformat(record.shown.updated_at)).total_seconds()
-    return max(poll, min(age / 4, LONGEST_WAIT_FOR_ANSWER if waits else LONGEST_WAIT))
+    return max(poll, min(age / 4, LONGEST_WAIT_FOR_ANSWER if is_waiting else LONGEST_WAIT))
 
 
 def limit_per_repository(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
@@ -180,7 +180,7 @@ def limit_per_repository(records: tuple[ItemRecord, ...], most: int) -> tuple[It
     counts: dict[str, int] = {}
     limited: list[ItemRecord] = []
     for record in records:
-        name = repository_of(record.key)
+        name = get_repository_name(record.key)
         counts[name] = counts.get(name, 0) + 1
         if counts[name] <= most:
             limited.append(record)
@@ -190,7 +190,7 @@ def limit_per_repository(records: tuple[ItemRecord, ...], most: int) -> tuple[It
 async def poll_waiting(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Resume a waiting item if a trusted person answered, or end it if it is not wanted. Raises ClaimLost."""
     facts_polled = record.facts.model_copy(update={"looked_at": iso_now()})
-    news = await source.news(record.key, record.facts.news_after, _pushed_head(record))
+    news = await source.news(record.key, record.facts.news_after, _get_pushed_head(record))
     if why := explain_unwanted(news):
         merged = isinstance(news, ItemNews) and news.merged
         await _end_waiting(parts, source, record, "done" if merged else "stopped", why)
@@ -219,7 +219,7 @@ async def _end_waiting(
         label=parts.config.work.labels.todo,
         asked_by=record.claim.author if record.claim is not None else "",
     )
-    comment = PostComment(text=final_comment(ending, parts.language))
+    comment = PostComment(text=render_ending(ending, parts.language))
     item.want(f"stopped-{claim.fence}", comment)
     item.want("state", SetState(state=state))
     await apply_open(item)
@@ -242,7 +242,7 @@ async def poll_review(parts: WorkerParts, source: ItemSource, record: ItemRecord
         parts.items.note_unclaimed(record, facts_polled)
         return news
     news = news.model_copy(
-        update={"said": tuple(comment for comment in news.said if not _only_agrees(comment))}
+        update={"said": tuple(comment for comment in news.said if not _is_agreement(comment))}
     )
     _record_comments(parts.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
@@ -290,7 +290,7 @@ async def _mark_ready(
 
 async def _end_reviews(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Comment that people must continue with the request, and stop polling it."""
-    label = inline_code(parts.config.work.labels.todo)
+    label = to_inline_code(parts.config.work.labels.todo)
     comment_body = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
     comment = PostComment(text=render(comment_body, parts.language))
     ended = record.facts.model_copy(update={"in_review": False})
@@ -310,20 +310,22 @@ async def _apply_one(
     if claim is None:
         return None
     parts.intents.want(claim, operation, intent)
-    waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
-    if waits is None:
+    transient = (await apply_open(ClaimedItem(parts, source, claim))).transient
+    if transient is None:
         parts.items.change(claim, facts=after)
-    return waits
+    return transient
 
 
 def _collect_feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Feedback, ...]:
     """Return the feedback for the next round: unheard comments, and failed checks if `red`."""
     comments = [
         Feedback(
-            name=_name_comment(said), text=truncate_middle(said.text, MOST_COMMENT), trusted=said.trusted
+            name=_name_comment(comment),
+            text=truncate_middle(comment.text, MOST_COMMENT),
+            trusted=comment.trusted,
         )
-        for said in news.said
-        if not said.trusted or said.id in unheard
+        for comment in news.said
+        if not comment.trusted or comment.id in unheard
     ]
     checks = [
         Feedback(name=check.name, text=truncate_middle(check.text, MOST_COMMENT))
@@ -334,7 +336,7 @@ def _collect_feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> 
 
 
 def _name_comment(comment: Said) -> str:
-    place = comment_place(comment)
+    place = format_place(comment)
     return f"{comment.author}, {place}" if place else comment.author
 
 
@@ -343,7 +345,7 @@ def _name_comment(comment: Said) -> str:
 
 async def apply_left_open(parts: WorkerParts) -> None:
     """Apply the open intents of items without a worker; each item has its own backoff."""
-    for item in parts.intents.items_left_open(MOST_DELIVERED):
+    for item in parts.intents.list_items_left_open(MOST_DELIVERED):
         if (record := parts.items.record(item)) is not None:
             await _poll(parts, record, _apply_left_open)
 
@@ -352,10 +354,12 @@ async def _apply_left_open(parts: WorkerParts, source: ItemSource, record: ItemR
     claim = parts.items.claim_unchanged(record, parts.name)
     if claim is None:
         return None
-    waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
+    transient = (await apply_open(ClaimedItem(parts, source, claim))).transient
     with parts.items.under_claim(claim) as now:
-        tries = now.facts.tries if waits is not None else 0
-        next_at = time_after(backoff_seconds(tries, waits.retry_after)) if waits is not None else ""
-        parts.items.note(claim, tries=tries + (waits is not None))
+        tries = now.facts.tries if transient is not None else 0
+        next_at = (
+            format_time_after(compute_backoff(tries, transient.retry_after)) if transient is not None else ""
+        )
+        parts.items.note(claim, tries=tries + (transient is not None))
         parts.items.change(claim, next_at=next_at)
-    return waits
+    return transient

@@ -67,7 +67,7 @@ class IntentStore:
         """Return the intents that are not applied yet, in order."""
         return self._all("item = ? AND status IN ('wanted', 'sent') ORDER BY n", item)
 
-    def items_left_open(self, most: int) -> tuple[str, ...]:
+    def list_items_left_open(self, most: int) -> tuple[str, ...]:
         """Return items without a worker that have open intents for a forge and whose next try is due."""
         forge = " OR ".join(f'i.intent LIKE \'{{"type":"{kind}"%\'' for kind in FORGE_KINDS)
         rows = self._db.query(
@@ -146,8 +146,8 @@ def ask_item(items: ItemStore, item: str, action: ItemAction) -> WorkItem:
     possible."""
     intents = IntentStore(items.database, items)
     with items.database.transaction():
-        shown = items.ask(item, action)
+        item_shown = items.ask(item, action)
         record = items.record(item)
-        if record is not None and shown.state in ("paused", "stopped"):
-            intents.want(Claim(item, record.fence), "state", SetState(state=shown.state))
-    return shown
+        if record is not None and item_shown.state in ("paused", "stopped"):
+            intents.want(Claim(item, record.fence), "state", SetState(state=item_shown.state))
+    return item_shown

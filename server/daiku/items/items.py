@@ -26,11 +26,11 @@ from daiku.items.record import (
     Redact,
     apply_action,
     as_shown,
-    record_of,
-    repository_of,
-    values_of,
+    build_record,
+    get_repository_name,
+    redact_record,
+    to_values,
     with_changes,
-    without_secrets,
 )
 from daiku.store.database import Database, add_column, marks
 from daiku.texts.text import NO_TEXT, Text, text
@@ -124,7 +124,7 @@ class ItemStore:
         where, values = ("WHERE state = ?", (state,)) if state else ("", ())
         sql = f"SELECT data, wanted FROM work_items {where} ORDER BY updated_at DESC, item"  # noqa: S608  # constants
         rows = self._db.query(sql, values)
-        return tuple(as_shown(WorkItem.model_validate_json(data), wanted) for data, wanted in rows)
+        return tuple(as_shown(WorkItem.model_validate_json(data), order) for data, order in rows)
 
     def revision(self) -> str:
         """Return a mark that changes when an item is added or changed."""
@@ -141,7 +141,7 @@ class ItemStore:
     def record(self, item: str) -> ItemRecord | None:
         """Return the complete record of the item; None if there is none."""
         row = self._db.first(f"{_SELECT} WHERE item = ?", (item,))
-        return record_of(row) if row is not None else None
+        return build_record(row) if row is not None else None
 
     def claimed(self, claim: Claim) -> ItemRecord:
         """Return the record of a claimed item. Raises ClaimLost if it no longer exists."""
@@ -155,15 +155,15 @@ class ItemStore:
         rows = self._db.query(
             f"{_SELECT} WHERE state IN ({marks(len(states))}) ORDER BY updated_at, item", states
         )
-        return tuple(record_of(row) for row in rows)
+        return tuple(build_record(row) for row in rows)
 
     def since(self, time: str, *states: ItemState) -> Generator[ItemRecord]:
         """Yield the items in one of `states` that changed after `time`, oldest change first, read in batches."""
         item = ""
         sql = f"{_SELECT} WHERE state IN ({marks(len(states))}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
         while rows := self._db.query(sql, (*states, time, item, _READ_AT_ONCE)):
-            yield from map(record_of, rows)
-            time, item = rows[-1][-1], record_of(rows[-1]).item
+            yield from map(build_record, rows)
+            time, item = rows[-1][-1], build_record(rows[-1]).item
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
         """Return the next `count` due items of each repository, started ones first, without reading the rest."""
@@ -173,7 +173,7 @@ class ItemStore:
             some = names[start : start + _READ_AT_ONCE]
             sql = " UNION ALL ".join([_PART] * len(some))
             rows += self._db.query(sql, tuple(value for (name,) in some for value in (name, now, count)))
-        return tuple(sorted(map(record_of, rows), key=lambda r: (not r.run, r.shown.updated_at, r.item)))
+        return tuple(sorted(map(build_record, rows), key=lambda r: (not r.run, r.shown.updated_at, r.item)))
 
     def queued_keys(self) -> tuple[ItemKey, ...]:
         """Return the key of one queued item of each repository."""
@@ -186,39 +186,46 @@ class ItemStore:
         """Return the completed items whose request is open, least recently polled first."""
         like = '%"in_review":true%'
         rows = self._db.query(f"{_SELECT} WHERE state = 'done' AND facts LIKE ? ORDER BY item", (like,))
-        return tuple(sorted(map(record_of, rows), key=lambda record: record.facts.looked_at))
+        return tuple(sorted(map(build_record, rows), key=lambda record: record.facts.looked_at))
 
     # -- changes by sources and people --------------------------------------------------------
 
-    def add(self, found: FoundItem) -> bool:
+    def add(self, candidate: FoundItem) -> bool:
         """Record an item that a source found. Return True if it must be processed.
 
         That is so if it is new, or was labeled again after its end. A file of the same name elsewhere changes
         nothing. A refused item is stopped.
         """
-        item = str(found.key)
+        item = str(candidate.key)
         row = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
-        if row is not None and not _is_ordered(row[0], row[1], found):
+        if row is not None and not _is_ordered(row[0], row[1], candidate):
             return False  # the usual case
         with self._db.transaction():
             old = self._lock_record(item)
             if old is not None and not (
-                old.key == found.key
-                and _is_ordered(old.shown.state, old.labelled_at, found)
-                and not (found.refused and old.facts.in_review)
+                old.key == candidate.key
+                and _is_ordered(old.shown.state, old.labelled_at, candidate)
+                and not (candidate.refused and old.facts.in_review)
             ):
                 return False
             now = self._now()
-            state: ItemState = "stopped" if found.refused else "queued"
-            new = WorkItem(item=item, title=found.title, state=state, created_at=now, updated_at=now)
-            update = {"title": found.title, "url": found.url, "state": state, "error": found.refused}
+            state: ItemState = "stopped" if candidate.refused else "queued"
+            new = WorkItem(item=item, title=candidate.title, state=state, created_at=now, updated_at=now)
+            update = {
+                "title": candidate.title,
+                "url": candidate.url,
+                "state": state,
+                "error": candidate.refused,
+            }
             before = old.shown if old is not None else new
-            shown = before.model_copy(update={**update, "progress": None, "updated_at": now})
+            item_shown = before.model_copy(update={**update, "progress": None, "updated_at": now})
             fence = old.fence if old is not None else 0
             facts = old.facts.for_new_attempt() if old is not None else ItemFacts(uuid=str(uuid4()))
-            record = ItemRecord(shown=shown, key=found.key, labelled_at=found.order, fence=fence, facts=facts)
+            record = ItemRecord(
+                shown=item_shown, key=candidate.key, labelled_at=candidate.order, fence=fence, facts=facts
+            )
             is_noted = self._insert(record) if old is None else bool(self._store(record))
-            return is_noted and not found.refused
+            return is_noted and not candidate.refused
 
     def ask(self, item: str, action: ItemAction) -> WorkItem:
         """Pause, resume, cancel or retry an item from any process. Raises UsageError if unknown or not
@@ -243,8 +250,8 @@ class ItemStore:
         """Queue an item again that waited for a person, or that the pause file held."""
         with self._db.transaction():
             record = self._lock_record(item)
-            held = record is not None and record.shown.state == "paused" and record.wanted in HALT_ORDERS
-            if record is not None and (held or record.shown.state == "waiting"):
+            is_halted = record is not None and record.shown.state == "paused" and record.wanted in HALT_ORDERS
+            if record is not None and (is_halted or record.shown.state == "waiting"):
                 self._store(with_changes(record, {"state": "queued"}, wanted=""))
 
     def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
@@ -271,12 +278,12 @@ class ItemStore:
             self._store(record.model_copy(update={"worker": worker, "fence": fence}))
             return Claim(record.item, fence)
 
-    def signal(self, claim: Claim, wanted: Order, after: Order | None = None) -> None:
+    def signal(self, claim: Claim, order: Order, after: Order | None = None) -> None:
         """Set the order for the item's worker; with `after` only if that is the current order. Raises
         ClaimLost."""
         with self.under_claim(claim) as record:
             if after in (None, record.wanted):
-                self._store(record.model_copy(update={"wanted": wanted}))
+                self._store(record.model_copy(update={"wanted": order}))
 
     # -- changes by the claim's worker --------------------------------------------------------
 
@@ -341,8 +348,8 @@ class ItemStore:
 
     def _insert(self, record: ItemRecord) -> bool:
         """Insert an item; return False if another process has just done so."""
-        redacted = without_secrets(record, self._redact)
-        values = (*values_of(redacted, self._now()), record.item, repository_of(record.key))
+        redacted = redact_record(record, self._redact)
+        values = (*to_values(redacted, self._now()), record.item, get_repository_name(record.key))
         sql = (
             f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({marks(len(values))})"  # constants
             " ON CONFLICT(item) DO NOTHING RETURNING item"
@@ -350,9 +357,9 @@ class ItemStore:
         return self._db.first(sql, values) is not None
 
     def _store(self, record: ItemRecord) -> ItemRecord:
-        record = without_secrets(record, self._redact)
+        record = redact_record(record, self._redact)
         sets = ", ".join(f"{name} = ?" for name in COLUMNS)
-        values = (*values_of(record, self._now()), record.item)
+        values = (*to_values(record, self._now()), record.item)
         self._db.write(f"UPDATE work_items SET {sets} WHERE item = ?", values)  # noqa: S608  # constants
         return record
 

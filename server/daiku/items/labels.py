@@ -6,7 +6,7 @@ from daiku.domain.items.item import ItemState
 from daiku.settings.config import WorkLabels
 
 
-def label_of(labels: WorkLabels, state: ItemState) -> str:
+def get_label(labels: WorkLabels, state: ItemState) -> str:
     """Return the label of `state`; a waiting item has that of a paused one."""
     names: dict[ItemState, str] = {
         "queued": labels.todo,
@@ -21,7 +21,7 @@ def label_of(labels: WorkLabels, state: ItemState) -> str:
     return names[state]
 
 
-def our_labels(labels: WorkLabels) -> tuple[str, ...]:
+def list_own_labels(labels: WorkLabels) -> tuple[str, ...]:
     """Return every label that Daiku sets; others are never changed."""
     return tuple(
         dict.fromkeys(

@@ -22,26 +22,28 @@ __all__ = [
     "ItemStore",
     "WorkerHealth",
     "ask_item",
-    "folder_of_item",
-    "items_of",
+    "find_item_folder",
+    "get_items",
+    "get_revision",
     "open_items",
     "read_healths",
     "require_local_files",
-    "revision_of",
 ]
 
 
-def items_of(app: App) -> ItemStore:
+def get_items(app: App) -> ItemStore:
     """Return the store of work items in the app's database."""
     return ItemStore(app.journal.database)
 
 
-def revision_of(app: App, items: ItemStore) -> str:
+def get_revision(app: App, items: ItemStore) -> str:
     """Return a mark that changes when an item changes, or the run of an active one writes to its session."""
-    return " ".join([items.revision(), *(str(_last_seq(app, item)) for item in items.list("processing"))])
+    return " ".join(
+        [items.revision(), *(str(_read_last_seq(app, item)) for item in items.list("processing"))]
+    )
 
 
-def folder_of_item(app: App, item: WorkItem) -> str:
+def find_item_folder(app: App, item: WorkItem) -> str:
     """Return the folder of the item's files; empty if it is not on this machine."""
     try:
         folder = app.journal.folder_of(item.session_id)
@@ -54,13 +56,13 @@ def require_local_files(app: App, session: str, workspace: str) -> None:
     """Raise UsageError if the session is that of an item whose files are not in `workspace`."""
     if app.journal.folder_of(session) == workspace:
         return
-    item = next((listed for listed in items_of(app).list() if listed.session_id == session), None)
+    item = next((listed for listed in get_items(app).list() if listed.session_id == session), None)
     if item is not None:
         message = text("work.files_elsewhere", item=item.item)
         raise UsageError(Failure(kind="usage", message=message, hint=text("work.take_it_over")))
 
 
-def _last_seq(app: App, item: WorkItem) -> int:
+def _read_last_seq(app: App, item: WorkItem) -> int:
     try:
         return app.journal.last_seq(item.session_id)
     except DaikuError:

@@ -22,10 +22,17 @@ from daiku.items.contexts.files import is_pause_wanted
 from daiku.items.ending import end_item, end_outage, requeue_refused
 from daiku.items.hearing import poll_while_running
 from daiku.items.kept.pushing import ItemCheckout, as_refusal
-from daiku.items.kept.taking_over import newest_commit, note_attempt, report_loss
+from daiku.items.kept.taking_over import find_newest_commit, note_attempt, report_loss
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ClaimLost, ItemRecord
-from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
+from daiku.items.retrying import (
+    MOST_TAKEOVERS,
+    MOST_TRIES,
+    explain_given_up,
+    give_back,
+    is_given_up,
+    is_outage,
+)
 from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
 from daiku.tools.git.mirror import read_head, update_mirror
@@ -53,7 +60,7 @@ async def process_item(item: ClaimedItem) -> ItemState:
     if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
         return _give_up(item, text("work.broke_off"), MOST_TAKEOVERS)
     begun = asyncio.Event()
-    async with _in_background(_watch_orders(item, begun)):
+    async with _run_in_background(_watch_orders(item, begun)):
         place = await _prepare(item)
         if isinstance(place, ForgeRefusal):
             return await _refuse(item, place)
@@ -83,7 +90,7 @@ async def process_item(item: ClaimedItem) -> ItemState:
 
 
 @asynccontextmanager
-async def _in_background(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
+async def _run_in_background(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
     """Run coroutines in the background until the block ends. Their errors are logged."""
     tasks = {asyncio.create_task(coroutine) for coroutine in work}
     try:
@@ -98,14 +105,14 @@ async def _in_background(*work: Coroutine[object, object, None]) -> AsyncGenerat
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
     """Run the attempt's process to its end, applying its intents. Return the reason if it has no result."""
-    async with _in_background(_apply_while_running(item), poll_while_running(item)):
+    async with _run_in_background(_apply_while_running(item), poll_while_running(item)):
         result = await item.parts.start(item.claim, item.place.tree.place)
     if item.parts.items.current_order(item.claim) is None:
         raise ClaimLost(item.claim.item)
     if result is not None:
         return result
-    shown = item.record.shown  # its session was busy, or it was killed
-    return shown.error if shown.state == "queued" else text("work.broke_off")
+    item_shown = item.record.shown  # its session was busy, or it was killed
+    return item_shown.error if item_shown.state == "queued" else text("work.broke_off")
 
 
 async def _prepare(item: ClaimedItem) -> ItemCheckout | ForgeRefusal:
@@ -116,9 +123,9 @@ async def _prepare(item: ClaimedItem) -> ItemCheckout | ForgeRefusal:
         return claimed
     if claimed.head_repository:
         return ForgeRefusal(kind="forbidden", message=text("work.of_a_fork", name=claimed.head_repository))
-    branch = claimed.head or record.shown.branch or branch_of(record.key, claimed.title)
-    begun = record.claim is not None and bool(record.facts.base_commit)
-    fresh = not begun or bool(record.facts.rounds and not record.run)
+    branch = claimed.head or record.shown.branch or build_branch_name(record.key, claimed.title)
+    was_started = record.claim is not None and bool(record.facts.base_commit)
+    fresh = not was_started or bool(record.facts.rounds and not record.run)
     news_after = record.facts.news_after or claimed.claimed_at
     claimed = items.change(item.claim, claim=claimed, branch=branch).claim or claimed
     item.note(news_after=news_after)
@@ -140,28 +147,28 @@ async def _check_out(
     if isinstance(access, ForgeRefusal):
         return access
     remote = Remote(access.url, access.user, access.secret, here=access.local or access.is_plain_http)
-    name = folder_of(record.item)
+    name = build_folder_name(record.item)
     mirrored = await update_mirror(home / "mirrors", remote, kept_name=name)
     if isinstance(mirrored, GitRefusal):
         return as_refusal(mirrored)
     if not claimed.default:  # a local folder: use the branch that is checked out there
         claimed = await _with_default_branch(item, claimed, remote)
     start = await read_head(mirrored, claimed.head or claimed.base or claimed.default)
-    pushed, anew = record.facts.pushed, False
+    pushed, needs_new_tree = record.facts.pushed, False
     if fresh and not claimed.head and not pushed:
-        branch = await _free_branch(mirrored, branch)
+        branch = await _find_free_branch(mirrored, branch)
         item.parts.items.change(item.claim, branch=branch)
     if fresh:
-        pushed = await _remote_branch_head(mirrored, branch, record, start if claimed.head else "")
-        anew = bool(record.facts.pushed) and not pushed
+        pushed = await _find_remote_head(mirrored, branch, record, start if claimed.head else "")
+        needs_new_tree = bool(record.facts.pushed) and not pushed
         record = item.note(base_commit=start, pushed=pushed)
     elif claimed.head and not pushed:
         pushed = record.facts.base_commit
     work = item.parts.config.work
     identity = Identity(work.git_name, work.git_email)
-    newest = await newest_commit(mirrored, name, pushed)
+    newest = await find_newest_commit(mirrored, name, pushed)
     tree = await checkout(
-        mirrored, branch, start, home / "items" / name, identity, pushed=newest, recreate=anew
+        mirrored, branch, start, home / "items" / name, identity, pushed=newest, recreate=needs_new_tree
     )
     if isinstance(tree, GitRefusal):
         return as_refusal(tree)
@@ -170,7 +177,7 @@ async def _check_out(
     return ItemCheckout(name, tree, remote, identity, claimed.default)
 
 
-async def _free_branch(mirrored: Path, branch: str) -> str:
+async def _find_free_branch(mirrored: Path, branch: str) -> str:
     """Return an unused branch name on the server: `branch`, or with a number appended."""
     names = (branch, *(f"{branch}-{number}" for number in range(2, MOST_BRANCHES)))
     for name in names:
@@ -179,7 +186,7 @@ async def _free_branch(mirrored: Path, branch: str) -> str:
     return branch
 
 
-async def _remote_branch_head(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
+async def _find_remote_head(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
     """Return the commit on the server from which a new order or round continues.
 
     A request's is `head`. An issue's branch counts if it is Daiku's, also with more commits. Return "" if the
@@ -216,7 +223,7 @@ async def _apply_while_running(item: ClaimedItem) -> None:
         except DaikuError as away:  # a database that comes back
             logger.warning("%s: %s", item.claim.item, away.failure.message)
         else:
-            wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
+            wait = min(2 * wait, LONGEST_WAIT) if applied.transient or applied.refused else APPLY_SECONDS
 
 
 async def _watch_orders(item: ClaimedItem, begun: asyncio.Event) -> None:
@@ -269,9 +276,9 @@ async def _refuse(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
     logger.warning("%s: %s", record.item, why.message)
     if why.kind not in ("gone", "moved"):
         _want_end(item, "failed", why.message)
-        waits = (await apply_open(item)).waits
-        if waits is not None and not is_given_up(record.facts):
-            return requeue_refused(item, waits)
+        transient = (await apply_open(item)).transient
+        if transient is not None and not is_given_up(record.facts):
+            return requeue_refused(item, transient)
     item.parts.items.change(item.claim, state="failed", error=why.message)
     return "failed"
 
@@ -305,20 +312,20 @@ def _retry_or_give_up(item: ClaimedItem, why: Text) -> ItemState:
 
 def _give_up(item: ClaimedItem, why: Text, count: int = MOST_TRIES) -> ItemState:
     """End an item that was tried too often. The next poll applies its comment and label."""
-    why = given_up_text(why, count)
+    why = explain_given_up(why, count)
     logger.warning("%s: %s", item.claim.item, why)
     _want_end(item, "dead", why)
     item.parts.items.change(item.claim, state="dead", error=why)
     return "dead"
 
 
-def folder_of(item: str) -> str:
+def build_folder_name(item: str) -> str:
     """Return the name of an item's folder: readable, valid on every file system, and unique by its hash."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in item)[:80]
     return f"{readable}-{sha256(item.encode()).hexdigest()[:10]}"
 
 
-def branch_of(key: ItemKey, title: str) -> str:
+def build_branch_name(key: ItemKey, title: str) -> str:
     """Return `daiku/<number>-<slug>`, or `daiku/<slug of its name>` for a file."""
     if key.source == "files":
         return f"{PREFIX}{to_slug(key.name) or 'item'}"

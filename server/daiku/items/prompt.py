@@ -16,12 +16,12 @@ MOST_COMMENTS = 40
 """Maximum number of comments in the request; the latest are used."""
 
 
-def item_prompt(record: ItemRecord) -> str:
+def render_item_prompt(record: ItemRecord) -> str:
     """Return the request of the item's run, in the language of the active prompts."""
-    claim = _claim_of(record)
-    body, comments = _text_of(record)
+    claim = _require_claim(record)
+    body, comments = _select_text(record)
     instructions, data = (body, "") if claim.body_trusted else ("", body)
-    about = "\n\n".join(part for part in (claim.title, data) if part)
+    subject = "\n\n".join(part for part in (claim.title, data) if part)
     latest = comments[-MOST_COMMENTS:]
     variables = ItemVariables(
         item=_to_name(record.item),
@@ -30,7 +30,7 @@ def item_prompt(record: ItemRecord) -> str:
         branch=_to_name(record.shown.branch),
         base=_to_name(claim.base),
         instructions=truncate_middle(instructions, MOST_BODY),
-        data=fence_as_data(truncate_middle(about, MOST_BODY)) if about else "",
+        data=fence_as_data(truncate_middle(subject, MOST_BODY)) if subject else "",
         comments=tuple(
             (_to_name(c.author), truncate_middle(c.text, MOST_COMMENT)) for c in latest if c.trusted
         ),
@@ -43,25 +43,25 @@ def item_prompt(record: ItemRecord) -> str:
     return render("work/item", variables).strip()
 
 
-def wording_of(record: ItemRecord) -> str:
+def collect_wording(record: ItemRecord) -> str:
     """Return the users' own words in the request: the round's feedback, or the item's title, text, and
     comments."""
     texts = [feedback.text for feedback in record.facts.feedback]
-    body, comments = _text_of(record)
+    body, comments = _select_text(record)
     comment_texts = [comment.text for comment in comments if comment.trusted]
-    return "\n".join(texts or [_claim_of(record).title, body, *comment_texts])
+    return "\n".join(texts or [_require_claim(record).title, body, *comment_texts])
 
 
-def _claim_of(record: ItemRecord) -> ItemText:
+def _require_claim(record: ItemRecord) -> ItemText:
     assert record.claim is not None, "an item is read before it is worked"
     return record.claim
 
 
-def _text_of(record: ItemRecord) -> tuple[str, tuple[Said, ...]]:
+def _select_text(record: ItemRecord) -> tuple[str, tuple[Said, ...]]:
     """Return the item's text and comments; a later round has them in its session already."""
     if record.facts.rounds and record.shown.session_id:
         return "", ()
-    claim = _claim_of(record)
+    claim = _require_claim(record)
     return claim.body, claim.comments
 
 

@@ -122,10 +122,10 @@ class ItemRecord(Frozen):
         return self.facts.pushed not in ("", self.facts.base_commit)
 
 
-def as_shown(shown: WorkItem, wanted: Order) -> WorkItem:
+def as_shown(item: WorkItem, order: Order) -> WorkItem:
     """Return the item with the user's pending request."""
-    pending = "pause" if wanted in PAUSE_ORDERS else wanted if wanted == "cancel" else ""
-    return shown.model_copy(update={"wanted": pending if shown.state == "processing" else ""})
+    pending = "pause" if order in PAUSE_ORDERS else order if order == "cancel" else ""
+    return item.model_copy(update={"wanted": pending if item.state == "processing" else ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ class ClaimLost(DaikuError):
         super().__init__(Failure(kind="busy", message=text("work.claim_lost", item=item)))
 
 
-def with_changes(record: ItemRecord, shown: Mapping[str, object], **more: object) -> ItemRecord:
+def with_changes(record: ItemRecord, fields: Mapping[str, object], **more: object) -> ItemRecord:
     """Return the record with other fields: `shown` of the item as shown, `more` of the rest."""
-    item = record.shown.model_copy(update={**shown, "updated_at": iso_now()})
+    item = record.shown.model_copy(update={**fields, "updated_at": iso_now()})
     return record.model_copy(update={"shown": item, **more})
 
 
@@ -164,22 +164,22 @@ def apply_action(record: ItemRecord, action: ItemAction) -> ItemRecord | None:
         case "resume" if state == "paused":
             return with_changes(record, {"state": "queued"}, next_at="")
         case "retry" if state in OVER:
-            shown = {"state": "queued", "error": NO_TEXT, "progress": None}
+            fields = {"state": "queued", "error": NO_TEXT, "progress": None}
             return with_changes(
-                record, shown, run="", claim=None, facts=record.facts.for_new_attempt(), next_at=""
+                record, fields, run="", claim=None, facts=record.facts.for_new_attempt(), next_at=""
             )
         case _:
             return None
 
 
-def repository_of(key: ItemKey) -> str:
+def get_repository_name(key: ItemKey) -> str:
     """Return the repository of an item, or the place of a file, as one name."""
     return f"{key.source}:{key.repository or key.place}"
 
 
-def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:
+def redact_record(record: ItemRecord, redact: Redact) -> ItemRecord:
     """Return the record with all text of others redacted."""
-    shown = record.shown.model_copy(update={"title": redact(record.shown.title)})
+    item = record.shown.model_copy(update={"title": redact(record.shown.title)})
     claim = record.claim
     if claim is not None:
         comments = tuple(c.model_copy(update={"text": redact(c.text)}) for c in claim.comments)
@@ -187,7 +187,7 @@ def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:
         claim = claim.model_copy(update=texts)
     feedback = tuple(f.model_copy(update={"text": redact(f.text)}) for f in record.facts.feedback)
     facts = record.facts.model_copy(update={"feedback": feedback})
-    return record.model_copy(update={"shown": shown, "claim": claim, "facts": facts})
+    return record.model_copy(update={"shown": item, "claim": claim, "facts": facts})
 
 
 SCHEMA = """
@@ -210,7 +210,7 @@ COLUMNS = (
 """The columns of the table of items that contain a record."""
 
 
-def values_of(record: ItemRecord, now: str) -> Values:
+def to_values(record: ItemRecord, now: str) -> Values:
     """Return the values of `COLUMNS` for the record."""
     return (
         record.shown.state,
@@ -228,15 +228,15 @@ def values_of(record: ItemRecord, now: str) -> Values:
     )
 
 
-def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str, str]) -> ItemRecord:
+def build_record(row: tuple[str, str, str, str, str, Order, str, int, str, str, str, str]) -> ItemRecord:
     """Build the record from the values of `COLUMNS`."""
-    _, data, key, run, labelled, wanted, worker, fence, claim, facts, next_at, _ = row
+    _, data, key, run, labelled, order, worker, fence, claim, facts, next_at, _ = row
     return ItemRecord(
         shown=WorkItem.model_validate_json(data),
         key=ItemKey.model_validate_json(key),
         run=run,
         labelled_at=labelled,
-        wanted=wanted,
+        wanted=order,
         worker=worker,
         fence=fence,
         claim=ItemText.model_validate_json(claim) if claim else None,

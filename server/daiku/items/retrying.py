@@ -39,18 +39,18 @@ OUTAGES: frozenset[FailureKind] = frozenset(
 """Failures of a model provider, which say nothing about the item."""
 
 
-def backoff_seconds(tries: int, requested: float = 0.0) -> float:
+def compute_backoff(tries: int, requested: float = 0.0) -> float:
     """Return the seconds until the next try after `tries` earlier ones, at least `requested`."""
     return max(requested, min(FIRST_SECONDS * FACTOR ** min(tries, 20), LONGEST_SECONDS))
 
 
-def time_after(seconds: float) -> str:
+def format_time_after(seconds: float) -> str:
     """Return the time in `seconds` from now, in the format of `iso_now`."""
     later = datetime.now(UTC) + timedelta(seconds=seconds)
     return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def seconds_to_next(records: Iterable[ItemRecord]) -> float | None:
+def compute_seconds_to_next(records: Iterable[ItemRecord]) -> float | None:
     """Return the seconds until the first queued item is retried; None if none waits for a retry."""
     times = [record.next_at for record in records if record.shown.state == "queued" and record.next_at]
     if not times:
@@ -76,17 +76,17 @@ def give_back(
     with items.under_claim(claim) as record:
         tries = record.facts.tries
         items.note(claim, tries=tries + counts)
-        next_at = time_after(backoff_seconds(tries, requested))
+        next_at = format_time_after(compute_backoff(tries, requested))
         items.change(claim, state="queued", error=why, next_at=next_at)
     return "queued"
 
 
 def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> ItemState:
     """Queue an item that a forge refused for now. A pause that the forge requested does not count as a try."""
-    return give_back(items, claim, why.message, asked=why.retry_after, counts=why.kind != "limited")
+    return give_back(items, claim, why.message, requested=why.retry_after, counts=why.kind != "limited")
 
 
-def given_up_text(why: Text, count: int = MOST_TRIES) -> Text:
+def explain_given_up(why: Text, count: int = MOST_TRIES) -> Text:
     """Return the reason why an item was given up after `count` tries."""
     return text("work.given_up", count=count, why=why)
 

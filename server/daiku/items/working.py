@@ -28,7 +28,7 @@ from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim, ItemRecord
 from daiku.items.rules.hidden import strip_hidden
 from daiku.items.source import ItemSource
-from daiku.items.workers.alive import own_worker, release_worker
+from daiku.items.workers.alive import register_worker, release_worker
 from daiku.items.workers.worker import Worker
 from daiku.models.model import Models
 from daiku.models.retries.policy import RetryPolicy
@@ -80,44 +80,44 @@ class Work:
     language: str = "en"
 
 
-def sources_of(work: Work) -> Mapping[SourceName, ItemSource]:
+def create_sources(work: Work) -> Mapping[SourceName, ItemSource]:
     """Return the sources to use: the one in `only`, else those of the settings. Raises UsageError."""
     config = work.config
     if work.only == "files" or (work.only is None and work.items is not None):
         if work.items is None:
-            raise _usage(text("worker.needs_dir"))
+            raise _build_usage_error(text("worker.needs_dir"))
         if not may_be_repository(work.folder):
-            raise _usage(text("worker.no_repository", folder=str(work.folder)))
+            raise _build_usage_error(text("worker.no_repository", folder=str(work.folder)))
         labels, language = config.work.labels, work.language
         return {"files": FolderSource(work.items, work.folder, labels, strip_hidden, language)}
     sources: dict[SourceName, ItemSource] = {}
     if config.github.repositories and work.only in (None, "github"):
-        sources["github"] = _github(work)
+        sources["github"] = _create_github(work)
     if config.gitlab.projects and work.only in (None, "gitlab"):
-        sources["gitlab"] = _gitlab(work)
+        sources["gitlab"] = _create_gitlab(work)
     if not sources:
-        raise _usage(text("worker.no_source"))
+        raise _build_usage_error(text("worker.no_source"))
     return sources
 
 
-def _github(work: Work) -> ItemSource:
+def _create_github(work: Work) -> ItemSource:
     settings = work.config.github
     _check_names("github", "github.repositories", settings.repositories, "owner/name")
     name = settings.app_key_env if settings.app_id else settings.token_env
     if not work.environ.get(name, "").strip():
-        raise _usage(text("worker.needs_token", name=name, forge="GitHub"))
+        raise _build_usage_error(text("worker.needs_token", name=name, forge="GitHub"))
     from daiku.items.github.source import GitHubSource  # when used
 
     labels, cache = work.config.work.labels, work.home / "github-labels.json"
     return GitHubSource(settings, labels, work.environ, work.redact.learn, strip_hidden, cache=cache)
 
 
-def _gitlab(work: Work) -> ItemSource:
+def _create_gitlab(work: Work) -> ItemSource:
     settings = work.config.gitlab
     _check_names("gitlab", "gitlab.projects", settings.projects, "group/name")
     token = work.environ.get(settings.token_env, "").strip()
     if not token:
-        raise _usage(text("worker.needs_token", name=settings.token_env, forge="GitLab"))
+        raise _build_usage_error(text("worker.needs_token", name=settings.token_env, forge="GitLab"))
     from daiku.items.gitlab.source import GitLabSource  # when used
 
     return GitLabSource(settings, SecretStr(token), work.config.work.labels, strip=strip_hidden)
@@ -127,10 +127,10 @@ def _check_names(source: SourceName, setting: str, names: tuple[str, ...], examp
     """Raise UsageError for the first name that cannot be a repository."""
     for name in names:
         if read_key(f"{source}:{name}#1") is None:
-            raise _usage(text("worker.no_name", setting=setting, name=name, example=example))
+            raise _build_usage_error(text("worker.no_name", setting=setting, name=name, example=example))
 
 
-async def work_items(
+async def process_items(
     work: Work, sources: Mapping[SourceName, ItemSource], stopping: Event, *, once: bool
 ) -> bool:
     """Process the items of the sources until none is left (`once`) or `stopping` is set.
@@ -140,14 +140,14 @@ async def work_items(
     stores = open_stores(work.config.storage.place(work.home), work.redact)
     items = ItemStore(stores.database, redact=work.redact)
     intents = IntentStore(stores.database, items, work.redact)
-    name, lock = own_worker(work.home)
+    name, lock = register_worker(work.home)
     parts = WorkerParts(
         config=work.config,
         home=work.home,
         items=items,
         intents=intents,
         sources=sources,
-        start=partial(_start, _environment_without_tokens(work), work.folder),
+        start=partial(_start, _remove_tokens(work), work.folder),
         tell=work.tell,
         name=name,
         evidence=partial(evidence_of_session, stores.journal),
@@ -180,7 +180,7 @@ def _require_model(config: Config) -> None:
         raise UsageError(wrong.failure.model_copy(update={"kind": "usage"})) from wrong
 
 
-def _environment_without_tokens(work: Work) -> Mapping[str, str]:
+def _remove_tokens(work: Work) -> Mapping[str, str]:
     """Return the environment of an attempt's process, without tokens of forges."""
     forges = work.config.github, work.config.gitlab
     left_out = {*TOKENS, work.config.github.app_key_env, *(forge.token_env for forge in forges)}
@@ -222,8 +222,8 @@ async def attempt_item(
         intents = IntentStore(app.stores.database, items)
         record = items.record(claim.item)
         if record is not None and record.key.source != "files":  # a folder of this machine is lost with it
-            keep_before_steps(app.registry, TreeKeeper(intents, claim, _lost_calls(app, record, claim)))
-        changes = partial(_changes_of, home / "mirrors", place)
+            keep_before_steps(app.registry, TreeKeeper(intents, claim, _list_lost_calls(app, record, claim)))
+        changes = partial(_read_changes, home / "mirrors", place)
         attempt = Attempt(app.runs, items, intents, claim, config, language, changes)
         working = asyncio.create_task(attempt.work())
         contexts = ContextFiles(home, items, intents, app.journal)
@@ -232,7 +232,7 @@ async def attempt_item(
         await app.aclose()
 
 
-async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | None:
+async def _read_changes(mirrors: Path, place: Path, base: str) -> TreeChanges | None:
     """Return the changes of the tree at `place` since `base`; None, which is logged, if git fails."""
     changes = await diff_work_tree(mirrors, place, base)
     if isinstance(changes, GitRefusal):
@@ -241,12 +241,12 @@ async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | No
     return changes
 
 
-def _lost_calls(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
+def _list_lost_calls(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
     """Return the ids of calls that were running on a machine whose work tree is lost."""
     if record.facts.lost != claim.fence:
         return frozenset()
     return open_calls(app.journal, record.shown.session_id)
 
 
-def _usage(message: Text) -> UsageError:
+def _build_usage_error(message: Text) -> UsageError:
     return UsageError(Failure(kind="usage", message=message))

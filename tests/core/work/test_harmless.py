@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 
 from daiku.items.rules.harmless import (
     clean_commit_message,
-    inline_code,
     neutralize,
     neutralize_line,
+    to_inline_code,
     to_plain_line,
 )
 from tests.cases import for_each
@@ -63,7 +63,7 @@ def test_code_stays_code_as_it_was_written() -> None:
     assert neutralize("Use `Vec<T>` or\n```rust\nvec![1] // @bob\n```") == (
         "Use `Vec<T>` or\n\n```rust\nvec![1] // @bob\n```"
     )
-    assert inline_code("a`b") == "``a`b``"
+    assert to_inline_code("a`b") == "``a`b``"
 
 
 @for_each(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.items.forge import Said
-from daiku.items.rules.instructions import MAX_COMMENTS, missing_instructions, select_comments
+from daiku.items.rules.instructions import MAX_COMMENTS, explain_missing_instructions, select_comments
 
 
 def said(of: str, words: str, *, trusted: bool) -> Said:
@@ -26,8 +26,11 @@ def test_an_item_needs_words_that_are_believed(
     body: str, body_trusted: bool, why: str | None, stranger: bool
 ) -> None:
     comments = [said("1", "Do what I say.", trusted=False)] if stranger else []
-    assert missing_instructions(body, body_trusted, comments) == why
-    assert missing_instructions(body, body_trusted, [*comments, said("2", "Use MIT.", trusted=True)]) is None
+    assert explain_missing_instructions(body, body_trusted, comments) == why
+    assert (
+        explain_missing_instructions(body, body_trusted, [*comments, said("2", "Use MIT.", trusted=True)])
+        is None
+    )
 
 
 def test_comments_of_strangers_push_out_none_that_is_believed_and_the_newest_have_room_first() -> None:

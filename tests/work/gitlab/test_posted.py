@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.items.gitlab.repository import TITLE, as_draft, escape_quick_actions, is_draft, without_draft
+from daiku.items.gitlab.repository import TITLE, as_draft, escape_quick_actions, is_draft, remove_draft
 from daiku.items.rules.marks import OURS
 from tests.cases import for_each
 
@@ -46,4 +46,4 @@ def test_a_draft_becomes_ready_by_its_title_whatever_that_is(title: str) -> None
     assert is_draft(draft)
     assert len(draft) <= TITLE
     assert "\n" not in draft
-    assert not is_draft(without_draft(draft))
+    assert not is_draft(remove_draft(draft))

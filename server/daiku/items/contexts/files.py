@@ -17,11 +17,11 @@ from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.item import OVER
-from daiku.items.contexts.mirror import TaskMirror, TaskTable, status_of
+from daiku.items.contexts.mirror import TaskMirror, TaskTable, get_task_status
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.record import HALT_ORDERS, ItemRecord
-from daiku.items.retrying import time_after
+from daiku.items.retrying import format_time_after
 from daiku.items.rules.tasklines import TaskStatus
 from daiku.run.live import ModelPrompt
 
@@ -63,7 +63,7 @@ class ContextFiles:
         """
         mirror: TaskMirror | None = None
         try:
-            with closing(self._table()) as table:
+            with closing(self._open_table()) as table:
                 ended = False
                 while not ended:
                     await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
@@ -71,7 +71,7 @@ class ContextFiles:
                     if mirror is None and (prompt := get_prompt()) is not None:
                         mirror = self._begin(item, table, prompt)
                     if mirror is not None:
-                        await asyncio.to_thread(self._add_new, mirror)
+                        await asyncio.to_thread(self._add_new_chunks, mirror)
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not kept up: %s", item, wrong)
         except asyncio.CancelledError:
@@ -80,8 +80,8 @@ class ContextFiles:
             raise
         return await working
 
-    def _table(self) -> TaskTable:
-        return TaskTable(contexts_of(self.home))
+    def _open_table(self) -> TaskTable:
+        return TaskTable(get_contexts_folder(self.home))
 
     def _begin(self, item: str, table: TaskTable, prompt: ModelPrompt) -> TaskMirror | None:
         record = self.items.record(item)
@@ -89,14 +89,14 @@ class ContextFiles:
             return None
         return TaskMirror(record, self._place_task("running", record.facts.uuid), table, prompt, os.getpid())
 
-    def _add_new(self, mirror: TaskMirror) -> None:
+    def _add_new_chunks(self, mirror: TaskMirror) -> None:
         session = mirror.record.shown.session_id
         mirror.add(self.journal.chunks(session, mirror.seq or 0) if session else [])
 
     def show(self, record: ItemRecord) -> None:
         """Write the files of an item that is not being processed. A write error is logged and retried later."""
         try:
-            with closing(self._table()) as table:
+            with closing(self._open_table()) as table:
                 self._write(record, table)
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not made: %s", record.item, wrong)
@@ -112,7 +112,7 @@ class ContextFiles:
 
     def _resume_halted(self) -> None:
         """Queue the items again that the pause file held, except those paused for too long."""
-        oldest = oldest_kept()
+        oldest = get_oldest_kept()
         for record in self.items.records("paused"):
             if record.wanted not in HALT_ORDERS:
                 continue
@@ -126,36 +126,36 @@ class ContextFiles:
 
         Raises OSError, DaikuError.
         """
-        oldest = oldest_kept()
-        with closing(self._table()) as table:
-            for uuid in table.ended_before(oldest):
-                for folder in self._folders_of(uuid):
+        oldest = get_oldest_kept()
+        with closing(self._open_table()) as table:
+            for uuid in table.find_ended(oldest):
+                for folder in self._find_folders(uuid):
                     shutil.rmtree(folder)
                 table.remove(uuid)
-            statuses = table.statuses()
+            statuses = table.read_statuses()
             for record in self.items.since(oldest, "queued", "paused", "waiting", *OVER):
-                uuid, status = record.facts.uuid, status_of(record)
-                folder = contexts_of(self.home) / (parent_of(status) or "") / uuid
+                uuid, status = record.facts.uuid, get_task_status(record)
+                folder = get_contexts_folder(self.home) / (get_parent(status) or "") / uuid
                 is_current = statuses.get(uuid) == status and folder.is_dir()
                 if record.shown.updated_at >= oldest and not is_current:
                     self._write(record, table)
 
     def _write(self, record: ItemRecord, table: TaskTable) -> None:
-        parent = parent_of(status_of(record))
+        parent = get_parent(get_task_status(record))
         if parent is None or not record.facts.uuid:
             return
         folder = self._place_task(parent, record.facts.uuid)
         prompt = ModelPrompt(read_system(folder / "messages.jsonl"), 0)
         checklist = self.intents.find(record.item, "progress")
         comment_id = checklist.reference if checklist is not None else ""
-        self._add_new(TaskMirror(record, folder, table, prompt, checklist=comment_id))
+        self._add_new_chunks(TaskMirror(record, folder, table, prompt, checklist=comment_id))
 
     def _place_task(self, parent: Parent, uuid: str) -> Path:
         """Move a task's folder below `parent`, or create it there, and return it. Raises OSError."""
-        folder = contexts_of(self.home) / parent / uuid
+        folder = get_contexts_folder(self.home) / parent / uuid
         for above in (folder.parent.parent, folder.parent):  # `parents` would make these readable for others
             above.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for other in self._folders_of(uuid):
+        for other in self._find_folders(uuid):
             if not folder.is_dir():
                 other.rename(folder)
             elif other != folder:
@@ -164,21 +164,21 @@ class ContextFiles:
             path.mkdir(mode=0o700, exist_ok=True)
         return folder
 
-    def _folders_of(self, uuid: str) -> list[Path]:
-        return [path for path in contexts_of(self.home).glob(f"*/{uuid}") if path.is_dir()]
+    def _find_folders(self, uuid: str) -> list[Path]:
+        return [path for path in get_contexts_folder(self.home).glob(f"*/{uuid}") if path.is_dir()]
 
 
-def contexts_of(home: Path) -> Path:
+def get_contexts_folder(home: Path) -> Path:
     """Return the folder of all context files."""
     return home / "contexts"
 
 
 def is_pause_wanted(home: Path) -> bool:
     """Return True if the file that pauses everything exists. Only the user creates and deletes it."""
-    return (contexts_of(home) / "pause_signal").exists()
+    return (get_contexts_folder(home) / "pause_signal").exists()
 
 
-def parent_of(status: TaskStatus) -> Parent | None:
+def get_parent(status: TaskStatus) -> Parent | None:
     """Return the parent folder of a task with this status; None if it has no folder."""
     match status:
         case "queued":
@@ -199,6 +199,6 @@ def read_system(path: Path) -> str:
         return ""
 
 
-def oldest_kept() -> str:
+def get_oldest_kept() -> str:
     """Return the time before which context files are deleted."""
-    return time_after(-timedelta(days=KEPT_DAYS).total_seconds())
+    return format_time_after(-timedelta(days=KEPT_DAYS).total_seconds())

@@ -19,10 +19,10 @@ from daiku.items.rules.tasklines import (
     FileName,
     TaskStatus,
     TaskView,
+    build_current_lines,
+    build_message_line,
     build_task_key,
-    current_lines,
-    message_line,
-    task_status,
+    to_task_status,
 )
 from daiku.run.live import ModelPrompt
 from daiku.run.rules.state.condense import WORK_SHARE
@@ -72,11 +72,11 @@ class TaskTable:
                 if not tries_left:
                     raise
 
-    def statuses(self) -> dict[str, TaskStatus]:
+    def read_statuses(self) -> dict[str, TaskStatus]:
         """Return the status of every task by its UUID."""
         return dict(self._db.query("SELECT uuid, status FROM tasks"))
 
-    def ended_before(self, time: str) -> tuple[str, ...]:
+    def find_ended(self, time: str) -> tuple[str, ...]:
         """Return the UUIDs of the tasks that ended before `time`."""
         return tuple(
             uuid for (uuid,) in self._db.query("SELECT uuid FROM tasks WHERE completed_at < ?", (time,))
@@ -122,22 +122,24 @@ class TaskMirror:
         lines = [line for chunk in chunks for line in view.add(chunk)]
         if is_first and system:
             first: JsonObject = {"role": "system", "content": system}
-            lines.insert(0, message_line(1, first, self.record.shown.created_at))
+            lines.insert(0, build_message_line(1, first, self.record.shown.created_at))
         for name in get_args(FileName):
             added = [line.value for line in lines if line.file == name]
             path = self.folder / (f"planning/{view.uuid}.jsonl" if name == "planning" else name)
             if added or (is_first and name != "planning"):
                 write_lines(path, added, append=not is_first)
-        messages = current_lines(system, view.state.conversation.messages)
+        messages = build_current_lines(system, view.state.conversation.messages)
         if is_first or view.state.conversation.messages is not before:
             write_lines(self.folder / "current.jsonl", messages)
-        row = self._row()
+        row = self._build_row()
         if not (self.folder / "metadata.json").exists():
-            write_lines(self.folder / "metadata.json", [self._metadata(row)])
+            write_lines(self.folder / "metadata.json", [self._build_metadata(row)])
         is_asked = row["status"] == "running" and self.process_id and view.asks_model
         request: JsonObject = {"model": view.model, "messages": list(messages)}
         self._write_or_delete("request.json", request if is_asked else None)
-        self._write_or_delete("task_state.json", self._state(row) if row["status"] == "paused" else None)
+        self._write_or_delete(
+            "task_state.json", self._build_state(row) if row["status"] == "paused" else None
+        )
         self.table.upsert(row)
 
     def _write_or_delete(self, name: str, value: JsonObject | None) -> None:
@@ -147,16 +149,16 @@ class TaskMirror:
         else:
             write_lines(self.folder / name, [value])
 
-    def _row(self) -> Row:
-        record, shown, view = self.record, self.record.shown, self.view
+    def _build_row(self) -> Row:
+        record, item, view = self.record, self.record.shown, self.view
         provider, _, model = view.model.partition("/")
         return {
             "uuid": view.uuid,
             **build_task_key(record.key),
-            "status": status_of(record),
-            "created_at": shown.created_at,
+            "status": get_task_status(record),
+            "created_at": item.created_at,
             "started_at": view.started_at or None,
-            "completed_at": shown.updated_at if shown.state in OVER else None,
+            "completed_at": item.updated_at if item.state in OVER else None,
             "process_id": self.process_id,
             "hostname": socket.gethostname(),
             "llm_provider": provider,
@@ -166,11 +168,11 @@ class TaskMirror:
             "tool_call_count": view.tool_calls,
             "total_tokens": view.tokens,
             "compression_count": view.compressions,
-            "error_message": str(shown.error) or None,
+            "error_message": str(item.error) or None,
             "user": record.claim.author if record.claim is not None else "",
         }
 
-    def _metadata(self, row: Row) -> JsonObject:
+    def _build_metadata(self, row: Row) -> JsonObject:
         config = {name: row[name] for name in ("llm_provider", "model", "context_length")}
         return {
             **{name: row[name] for name in ("uuid", "created_at", "process_id", "hostname", "user")},
@@ -178,23 +180,23 @@ class TaskMirror:
             "config": {**config, "compression_threshold": WORK_SHARE},
         }
 
-    def _state(self, row: Row) -> JsonObject:
-        shown = self.record.shown
+    def _build_state(self, row: Row) -> JsonObject:
+        item = self.record.shown
         return {
             **{name: row[name] for name in ("uuid", "user", "status")},
             "task_key": {**build_task_key(self.record.key)},
-            "paused_at": shown.updated_at,
+            "paused_at": item.updated_at,
             "current_phase": "planning" if self.view.plan is None else "execution",
             "executed_action_count": self.view.tool_calls,
             "plan_revision_count": self.view.revisions,
             "checklist_comment_id": self.checklist,
-            "resume_count": max(0, shown.attempts - 1),
+            "resume_count": max(0, item.attempts - 1),
         }
 
 
-def status_of(record: ItemRecord) -> TaskStatus:
+def get_task_status(record: ItemRecord) -> TaskStatus:
     """Return the status of an item's task."""
-    return task_status(record.shown.state, begun=bool(record.shown.session_id))
+    return to_task_status(record.shown.state, was_started=bool(record.shown.session_id))
 
 
 def write_lines(path: Path, lines: Iterable[JsonObject], *, append: bool = False) -> None:

@@ -27,8 +27,8 @@ from daiku.domain.items.intents import (
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.answers import build_refusal
 from daiku.items.files.itemfile import ItemFile, read_item_file
-from daiku.items.labels import our_labels
-from daiku.items.rules.marks import mark_of
+from daiku.items.labels import list_own_labels
+from daiku.items.rules.marks import build_mark
 from daiku.items.source import Check, CloneAccess, Strip, no_check, strip_nothing
 from daiku.settings.config import WorkLabels
 from daiku.texts.rules.frontmatter import BadLine
@@ -95,12 +95,13 @@ class FolderSource:
         state = await asyncio.to_thread(self._read, key.name)
         if isinstance(state, ForgeRefusal):
             return _as_unwanted(state) if state.kind == "gone" else state
-        if not state.file.has_label(our_labels(self._labels)):
+        if not state.file.has_label(list_own_labels(self._labels)):
             return ItemNews(wanted=False, why=text("folder.no_label", name=key.name))
         if state.file.state == "stopped":
             return ItemNews(wanted=False, why=text("folder.stopped", name=key.name))
         return ItemNews(
-            wanted=True, said=tuple(said for said in _comments_of(state) if _is_later(said.time, after))
+            wanted=True,
+            said=tuple(comment for comment in _read_comments(state) if _is_later(comment.time, after)),
         )
 
     async def apply(
@@ -111,7 +112,7 @@ class FolderSource:
             case SetState():
                 return await self._change(key, lambda file: file.with_state(intent.state, self._labels))
             case PostComment():
-                mark = mark_of(str(key), operation)
+                mark = build_mark(str(key), operation)
                 return await self._change(
                     key,
                     lambda file: (
@@ -143,11 +144,11 @@ class FolderSource:
         self._seen = {name: seen for name, seen in self._seen.items() if name in dict(entries)}
         for name, stamp in entries:
             if self._seen.get(name, ((), None))[0] != stamp:
-                self._seen[name] = (stamp, self._candidate(name))
+                self._seen[name] = (stamp, self._read_candidate(name))
         items = [item for _, item in self._seen.values() if item is not None]
         return tuple(sorted(items, key=lambda item: (item.labelled_at, item.key.name)))
 
-    def _candidate(self, name: str) -> FoundItem | None:
+    def _read_candidate(self, name: str) -> FoundItem | None:
         """Return the item in a file; None if there is none. An unreadable file is logged once."""
         if _NAME.fullmatch(name) is None:
             logger.warning("%s", text("folder.bad_name", name=name.encode("utf-8", "replace").decode()))
@@ -162,9 +163,9 @@ class FolderSource:
             return None
         # The file's mtime counts as the label's time: once done, only another change orders the item again.
         url = (self._folder / f"{name}.md").as_uri()
-        return FoundItem(key=self._key(name), title=file.title or name, url=url, labelled_at=state.time)
+        return FoundItem(key=self._build_key(name), title=file.title or name, url=url, labelled_at=state.time)
 
-    def _key(self, name: str) -> ItemKey:
+    def _build_key(self, name: str) -> ItemKey:
         return ItemKey(source="files", kind="file", name=name, place=self._place)
 
     def _read_item(self, key: ItemKey) -> ItemText | ForgeRefusal:
@@ -183,7 +184,7 @@ class FolderSource:
             author="",
             url=(self._folder / f"{key.name}.md").as_uri(),
             body_trusted=True,
-            comments=_comments_of(state),
+            comments=_read_comments(state),
             hidden=hidden,
             clone_url=str(self._repository),
             claimed_at=state.time,
@@ -205,7 +206,7 @@ class FolderSource:
             # Daiku's change must not make the user's earlier paragraphs newer.
             data = changed.with_times(state.time).text.encode()
             try:
-                if _stamp(path.lstat()) != state.stamp:
+                if _compute_stamp(path.lstat()) != state.stamp:
                     continue
                 replace_file((self._folder,), path, data, path.name)
             except FileNotFoundError:
@@ -244,7 +245,7 @@ class FolderSource:
             return build_refusal("bad", text("folder.no_front_matter", name=name))
         if isinstance(item_file, BadLine):
             return build_refusal("bad", text("folder.bad_line", name=name, line=item_file.line))
-        return _FileState(item_file, _stamp(before), _time(before))
+        return _FileState(item_file, _compute_stamp(before), _format_mtime(before))
 
 
 def _list_markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -254,14 +255,14 @@ def _list_markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
             if not entry.name.endswith(".md") or entry.name.startswith("."):
                 continue
             if entry.is_file(follow_symlinks=False):
-                yield entry.name.removesuffix(".md"), _stamp(entry.stat(follow_symlinks=False))
+                yield entry.name.removesuffix(".md"), _compute_stamp(entry.stat(follow_symlinks=False))
 
 
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
+def _compute_stamp(status: os.stat_result) -> tuple[int, ...]:
     return stat.S_IFMT(status.st_mode), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _time(status: os.stat_result) -> str:
+def _format_mtime(status: os.stat_result) -> str:
     return datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="microseconds")
 
 
@@ -269,11 +270,11 @@ def _is_later(time: str, after: str) -> bool:
     return not after or datetime.fromisoformat(time) > datetime.fromisoformat(after)
 
 
-def _comments_of(state: _FileState) -> tuple[Said, ...]:
+def _read_comments(state: _FileState) -> tuple[Said, ...]:
     """Return the user's paragraphs as trusted comments: the folder is the user's own."""
     return tuple(
         Said(id=p.id, author="", text=p.text, time=p.time or state.time, trusted=True)
-        for p in state.file.user_paragraphs()
+        for p in state.file.read_paragraphs()
     )
 
 

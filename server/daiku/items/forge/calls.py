@@ -12,7 +12,7 @@ from pydantic import JsonValue, SecretStr
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
 from daiku.items.answers import AnyShape, Shape, build_refusal, parse_list, parse_one
-from daiku.items.forge.wire import Answer, Method, Wire
+from daiku.items.forge.wire import ForgeAnswer, Method, Wire
 from daiku.items.source import Check, no_check
 from daiku.texts.text import text
 
@@ -70,7 +70,7 @@ class RepositoryCalls:
         answer = await self._read(path, query)
         return answer if isinstance(answer, ForgeRefusal) else self.as_shape(shape, answer.data)
 
-    async def pages(
+    async def get_pages(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, etag: str = "", inside: str = ""
     ) -> AsyncIterator[ListPage[AnyShape] | ForgeRefusal]:
         """Yield the list at `path` page by page; a refusal ends it. `inside`: the field of a page that
@@ -87,7 +87,7 @@ class RepositoryCalls:
                 return
             data = answer.data.get(inside) if inside and isinstance(answer.data, dict) else answer.data
             rows = parse_list(shape, data)
-            yield self._access.wire.unreadable() if rows is None else ListPage(rows, answer.etag)
+            yield self._access.wire.build_unreadable() if rows is None else ListPage(rows, answer.etag)
             if rows is None:
                 return
             following = answer.more
@@ -104,7 +104,7 @@ class RepositoryCalls:
     ) -> tuple[AnyShape, ...] | ForgeRefusal:
         """Read the complete list at `path`."""
         rows: list[AnyShape] = []
-        async for page in self.pages(shape, path, query, inside=inside):
+        async for page in self.get_pages(shape, path, query, inside=inside):
             if isinstance(page, ForgeRefusal):
                 return page
             rows += page.rows
@@ -114,7 +114,7 @@ class RepositoryCalls:
         self, shape: type[AnyShape], path: str, query: Query = NOTHING
     ) -> tuple[AnyShape, ...] | ForgeRefusal:
         """Read the first page of the list at `path`."""
-        async for page in self.pages(shape, path, query):
+        async for page in self.get_pages(shape, path, query):
             return page if isinstance(page, ForgeRefusal) else page.rows
         return ()
 
@@ -129,7 +129,7 @@ class RepositoryCalls:
         self._check()
         secret = token.get_secret_value()
         answer = await self._access.wire.call(
-            method, self._url(path), self._access.sign(secret), body, secret=secret
+            method, self._build_url(path), self._access.sign(secret), body, secret=secret
         )
         if isinstance(answer, ForgeRefusal):
             return answer
@@ -143,9 +143,9 @@ class RepositoryCalls:
 
     async def _read(
         self, path: str, query: Query | str, etag: str = "", tail: int = 0
-    ) -> Answer | ForgeRefusal:
+    ) -> ForgeAnswer | ForgeRefusal:
         encoded = query if isinstance(query, str) else urlencode(query, quote_via=quote)
-        url = f"{self._url(path)}?{encoded}" if encoded else self._url(path)
+        url = f"{self._build_url(path)}?{encoded}" if encoded else self._build_url(path)
         for pause in (*PAUSES, None):
             token = await self._access.token(self.repository)
             if isinstance(token, ForgeRefusal):
@@ -162,7 +162,7 @@ class RepositoryCalls:
             await self._sleep(answer.retry_after if is_short else pause)
         raise AssertionError
 
-    def _url(self, path: str) -> str:
+    def _build_url(self, path: str) -> str:
         if "://" in path:
             return path
         place = path[1:] if path.startswith("//") else self._access.root + path
@@ -171,4 +171,4 @@ class RepositoryCalls:
     def as_shape(self, shape: type[AnyShape], data: JsonValue) -> AnyShape | ForgeRefusal:
         """Return `data` as `shape`; a refusal if it is not one."""
         parsed = parse_one(shape, data)
-        return self._access.wire.unreadable() if parsed is None else parsed
+        return self._access.wire.build_unreadable() if parsed is None else parsed

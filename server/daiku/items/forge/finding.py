@@ -15,7 +15,7 @@ from daiku.domain.base import Frozen
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKind
 from daiku.items.answers import parse_time
-from daiku.items.forge.repository import ForgeRepository, Labelling, Listing
+from daiku.items.forge.repository import ForgeRepository, ItemListing, Labelling
 from daiku.items.forge.shapes import ForgeItem
 from daiku.texts.text import NO_TEXT, text
 
@@ -152,7 +152,7 @@ class Finder:
 
     async def _search(self, repository: ForgeRepository, last: _LastListing) -> ForgeRefusal | None:
         listed = await repository.list_items(last.note)
-        if not isinstance(listed, Listing):
+        if not isinstance(listed, ItemListing):
             return listed
         name = repository.calls.repository
         cached = self._cache.load(name)
@@ -187,12 +187,12 @@ class Finder:
         if cached is not None and cached.updated == item.updated_at:
             labelling = Labelling(cached.labelled_at, trusted=True)
         else:
-            fresh = await repository.last_labelling(item, label)
+            fresh = await repository.find_last_labelling(item, label)
             if isinstance(fresh, ForgeRefusal):
                 return fresh
             labelling = fresh
         refused = NO_TEXT if labelling.trusted else text("forge.untrusted", label=label)
-        key = repository.key_of(item)
+        key = repository.build_key(item)
         if refused and not (
             previous and previous.item.refused and previous.item.labelled_at == labelling.time
         ):

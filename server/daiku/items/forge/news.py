@@ -8,26 +8,26 @@ from daiku.items.answers import parse_time
 from daiku.items.forge.reading import read_comments
 from daiku.items.forge.repository import ForgeRepository
 from daiku.items.forge.shapes import ForgeItem
-from daiku.items.labels import our_labels
+from daiku.items.labels import list_own_labels
 from daiku.texts.text import NO_TEXT, Text, text
 
 
-async def news_of(
+async def read_news(
     repository: ForgeRepository, key: ItemKey, after: str, head: str
 ) -> ItemNews | ForgeRefusal:
     """Return the changes since `after`. `head` is the commit whose checks are read (empty: none)."""
     item = await repository.item(key)
     if isinstance(item, ForgeRefusal):
-        gone = ItemNews(wanted=False, why=text("forge.gone", item=str(key)))
-        return gone if item.kind == "gone" else item
+        missing = ItemNews(wanted=False, why=text("forge.gone", item=str(key)))
+        return missing if item.kind == "gone" else item
     request: ForgeItem | ForgeRefusal | None = item if key.kind == "request" else None
     if head and request is None:
-        request = await repository.request_of(key, head)
+        request = await repository.find_own_request(key, head)
         if isinstance(request, ForgeRefusal):
             return request
-    said = await _new_comments(repository, key, request, after)
-    if isinstance(said, ForgeRefusal):
-        return said
+    comments = await _read_new_comments(repository, key, request, after)
+    if isinstance(comments, ForgeRefusal):
+        return comments
     checks = await repository.checks(head, request) if head else ("none", ())
     if isinstance(checks, ForgeRefusal):
         return checks
@@ -37,7 +37,7 @@ async def news_of(
         {
             "wanted": not why,
             "why": why,
-            "said": said,
+            "said": comments,
             "checks": checks[0],
             "failed": checks[1],
             "merged": merged,
@@ -46,12 +46,12 @@ async def news_of(
     )
 
 
-async def _new_comments(
+async def _read_new_comments(
     repository: ForgeRepository, key: ItemKey, request: ForgeItem | None, after: str
 ) -> tuple[Said, ...] | ForgeRefusal:
     """Return the new comments on the item and on the request that Daiku opened for it."""
     found: list[Said] = []
-    places = [key] if request is None or key.kind == "request" else [key, repository.key_of(request)]
+    places = [key] if request is None or key.kind == "request" else [key, repository.build_key(request)]
     for place in places:
         comments = await repository.comments(place, after)
         if isinstance(comments, ForgeRefusal):
@@ -71,7 +71,7 @@ def _explain_unwanted(repository: ForgeRepository, key: ItemKey, item: ForgeItem
         return text("forge.closed", item=str(key))
     if repository.is_own_request(item):
         return NO_TEXT
-    if not repository.has_label(item, *our_labels(repository.account.labels)):
+    if not repository.has_label(item, *list_own_labels(repository.account.labels)):
         return text("forge.unlabelled", item=str(key))
     if bot and not item.is_assigned_to(bot):
         return text("forge.unassigned", item=str(key), name=bot)

@@ -7,7 +7,7 @@ from daiku.domain.items.item import ItemKey
 from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.repository import ForgeRepository
 from daiku.items.forge.shapes import Comment, ForgeItem, Project
-from daiku.items.rules.instructions import missing_instructions, select_comments
+from daiku.items.rules.instructions import explain_missing_instructions, select_comments
 from daiku.texts.text import text
 
 MAX_BODY = 200_000
@@ -24,7 +24,7 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
         return build_refusal("gone", text("forge.gone", item=str(key))) if item.kind == "gone" else item
     if why := _refuse_unusable(repository, key, item, project):
         return why
-    head = await repository.head_repository_of(item, key, project)
+    head = await repository.find_head_repository(item, key, project)
     if isinstance(head, ForgeRefusal):
         return head
     comments = await repository.comments(key, "")
@@ -36,9 +36,9 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
     result = await read_comments(repository, comments, fresh=False)
     if isinstance(result, ForgeRefusal):
         return result
-    said, hidden_said = result
+    said_comments, hidden_said = result
     body, hidden = repository.account.strip(item.body or "")
-    match missing_instructions(body, trusted, said):
+    match explain_missing_instructions(body, trusted, said_comments):
         case "empty":
             return build_refusal("empty", text("forge.empty", item=str(key)))
         case "untrusted":
@@ -52,7 +52,7 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
         author=item.author.login if item.author else "",
         url=item.url,
         body_trusted=trusted,
-        comments=select_comments(said),
+        comments=select_comments(said_comments),
         hidden=hidden or hidden_said,
         clone_url=project.clone_url,
         default=project.default_branch or "",
@@ -100,8 +100,10 @@ async def read_comments(
     if isinstance(edited, ForgeRefusal):
         return edited
     stripped = [(row, *repository.account.strip(row.body or "")) for row in rows]
-    said = [_to_said(row, words, row in trusted - edited) for row, words, _ in stripped]
-    return tuple(sorted(said, key=lambda each: parse_time(each.time))), any(hidden for *_, hidden in stripped)
+    result = [_to_said(row, words, row in trusted - edited) for row, words, _ in stripped]
+    return tuple(sorted(result, key=lambda comment: parse_time(comment.time))), any(
+        hidden for *_, hidden in stripped
+    )
 
 
 def _to_said(row: Comment, body: str, trusted: bool) -> Said:

@@ -13,7 +13,7 @@ from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.calls import NOTHING, Query, RepositoryCalls
 from daiku.items.forge.shapes import Comment, Event, ForgeItem, Project, User
-from daiku.items.rules.marks import without_marks
+from daiku.items.rules.marks import remove_marks
 from daiku.items.source import Strip
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import text
@@ -45,7 +45,7 @@ class Labelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ItemListing:
     """The labeled items of a repository, and a note for the next listing."""
 
     items: tuple[ForgeItem, ...]
@@ -75,7 +75,7 @@ class ForgeRepository(ABC):
         self.me = me
         return None
 
-    def key_of(self, item: ForgeItem) -> ItemKey:
+    def build_key(self, item: ForgeItem) -> ItemKey:
         return ItemKey(
             source=self.source, kind=item.kind, repository=self.calls.repository, name=str(item.number)
         )
@@ -94,9 +94,9 @@ class ForgeRepository(ABC):
             self._writers[name] = allowed
         return self._writers[name]
 
-    async def last_labelling(self, item: ForgeItem, label: str) -> Labelling | ForgeRefusal:
+    async def find_last_labelling(self, item: ForgeItem, label: str) -> Labelling | ForgeRefusal:
         """Return when `label` was last set, and whether that counts as an order."""
-        events = await self.calls.get_all(Event, self.events_path(item))
+        events = await self.calls.get_all(Event, self.get_events_path(item))
         if isinstance(events, ForgeRefusal):
             return events
         label_events = [
@@ -114,10 +114,10 @@ class ForgeRepository(ABC):
     def has_label(self, item: ForgeItem, *names: str) -> bool:
         return any(self.is_label(label, name) for label in item.labels for name in names)
 
-    async def body_trusted(self, item: ForgeItem, comments: tuple[Comment, ...]) -> bool | ForgeRefusal:
+    async def is_body_trusted(self, item: ForgeItem, comments: tuple[Comment, ...]) -> bool | ForgeRefusal:
         """Return True if the item's text is an instruction. Return a refusal if nobody trusted set the label."""
         label = self.account.labels.todo
-        labelling = await self.last_labelling(item, label)
+        labelling = await self.find_last_labelling(item, label)
         if isinstance(labelling, ForgeRefusal):
             return labelling
         if not labelling.trusted:
@@ -130,14 +130,14 @@ class ForgeRepository(ABC):
 
     def clean(self, text: str) -> str:
         """Return a model's text without effects on the forge and without Daiku's marks."""
-        return without_marks(text)
+        return remove_marks(text)
 
     @abstractmethod
     def is_label(self, one: str, other: str) -> bool:
         """Return True if the forge treats both names as one label."""
 
     @abstractmethod
-    async def list_items(self, note: str) -> Listing | ForgeRefusal | None:
+    async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
         """List the open items with the label. `note` is from the previous listing; return None if nothing
         changed."""
 
@@ -150,7 +150,7 @@ class ForgeRepository(ABC):
         """Ask the forge whether `user` is a person with write access."""
 
     @abstractmethod
-    def events_path(self, item: ForgeItem) -> str: ...
+    def get_events_path(self, item: ForgeItem) -> str: ...
 
     @abstractmethod
     async def find_order(
@@ -180,7 +180,9 @@ class ForgeRepository(ABC):
         claim."""
 
     @abstractmethod
-    async def head_repository_of(self, item: ForgeItem, key: ItemKey, project: Project) -> str | ForgeRefusal:
+    async def find_head_repository(
+        self, item: ForgeItem, key: ItemKey, project: Project
+    ) -> str | ForgeRefusal:
         """Return the repository of the item's branch if it is another one; a refusal if Daiku cannot push to
         it."""
 
@@ -189,7 +191,7 @@ class ForgeRepository(ABC):
         """Return the time after which a change of the item is news."""
 
     @abstractmethod
-    async def request_of(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
+    async def find_own_request(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
         """Find the request that Daiku opened for an issue; `head` is its commit."""
 
     @abstractmethod
@@ -197,7 +199,7 @@ class ForgeRepository(ABC):
         """Return the state of the checks of commit `head`."""
 
     @abstractmethod
-    def comments_path(self, key: ItemKey) -> str: ...
+    def get_comments_path(self, key: ItemKey) -> str: ...
 
     @abstractmethod
     async def change_comment(self, key: ItemKey, comment: Comment, body: str) -> Comment | ForgeRefusal: ...
@@ -207,7 +209,7 @@ class ForgeRepository(ABC):
         """Set `label` and remove the other labels of `ours`. Return True if nothing had to change."""
 
     @abstractmethod
-    async def requests_from(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
+    async def list_requests(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
         """List the requests from `branch` that may be Daiku's, newest first."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import ApiAccess, RepositoryCalls, Sleep
 from daiku.items.forge.finding import Finder, LabelCache, Lifetimes
-from daiku.items.forge.news import news_of
+from daiku.items.forge.news import read_news
 from daiku.items.forge.reading import read_item
 from daiku.items.forge.repository import Account, ForgeRepository
 from daiku.items.forge.shapes import User
@@ -74,7 +74,7 @@ class ForgeSource(ABC):
         return (
             repository
             if isinstance(repository, ForgeRefusal)
-            else await news_of(repository, key, after, head)
+            else await read_news(repository, key, after, head)
         )
 
     async def apply(

@@ -38,7 +38,7 @@ _LONGEST_LOG = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ForgeAnswer:
     """An HTTP answer. `more`: query of the next page, empty if there is none, None if unstated. `time`: the
     forge's."""
 
@@ -84,7 +84,7 @@ class Wire:
         *,
         secret: str = "",
         tail: int = 0,
-    ) -> Answer | ForgeRefusal:
+    ) -> ForgeAnswer | ForgeRefusal:
         """Send one request, once. `secret` is removed from a refusal's text.
 
         `tail`: the answer is a text, of which the last `tail` characters are returned.
@@ -96,50 +96,54 @@ class Wire:
         timeout = READ_SECONDS if method == "GET" else CHANGE_SECONDS
         async with self._slots:
             if (wait := self._paused_until - self._clock()) > 0:
-                return self._limited(wait)
+                return self._build_limited(wait)
             try:
                 async with self._client.stream(
                     method, url, headers=request_headers, content=body, timeout=timeout
                 ) as response:
                     if tail and response.is_success:
-                        return Answer(response.status_code, await _read_end(response, tail))
+                        return ForgeAnswer(response.status_code, await _read_end(response, tail))
                     await response.aread()
             except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, UnicodeError) as error:
-                return self._unreachable(type(error).__name__)
+                return self._build_unreachable(type(error).__name__)
         return self._read(response, secret)
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    def unreadable(self) -> ForgeRefusal:
+    def build_unreadable(self) -> ForgeRefusal:
         return build_refusal("unreadable", text("forge.unreadable", forge=self._name, url=self.api_url))
 
-    def _read(self, response: httpx2.Response, secret: str) -> Answer | ForgeRefusal:
+    def _read(self, response: httpx2.Response, secret: str) -> ForgeAnswer | ForgeRefusal:
         status = response.status_code
         if status == 304:
-            return Answer(status, None, time=_time(response))
-        if status in {403, 429, 503} and (wait := self._requested_pause(response)) is not None:
+            return ForgeAnswer(status, None, time=_read_time(response))
+        if status in {403, 429, 503} and (wait := self._read_pause(response)) is not None:
             self._paused_until = max(self._paused_until, self._clock() + wait)
-            return self._limited(wait)
+            return self._build_limited(wait)
         try:
             data: JsonValue = json.loads(response.content) if response.content.strip() else None
         except (ValueError, RecursionError):
             data = None
             if response.is_success:
-                return self.unreadable()
+                return self.build_unreadable()
         if response.is_success:
-            return Answer(
-                status, data, _next_page(response), response.headers.get("etag", ""), _time(response)
+            return ForgeAnswer(
+                status,
+                data,
+                _find_next_page(response),
+                response.headers.get("etag", ""),
+                _read_time(response),
             )
         reason = _read_reason(data, secret)
         if status >= 500 or status == 408:
-            return self._unreachable(f"{status} {reason}".strip())
+            return self._build_unreachable(f"{status} {reason}".strip())
         if status >= 400 and not is_forge_error(response.content):
-            return self.unreadable()
+            return self.build_unreadable()
         message = text("forge.refused", forge=self._name, status=status, why=reason)
         return build_refusal(REFUSALS.get(status, "bad"), message)
 
-    def _requested_pause(self, response: httpx2.Response) -> float | None:
+    def _read_pause(self, response: httpx2.Response) -> float | None:
         """Return the seconds of a requested pause; None if the refusal has another reason."""
         headers = response.headers
         remaining, reset = (
@@ -159,11 +163,11 @@ class Wire:
             return None
         return min(max(pause, 1.0), LONGEST_PAUSE)
 
-    def _limited(self, wait: float) -> ForgeRefusal:
+    def _build_limited(self, wait: float) -> ForgeRefusal:
         message = text("forge.limited", forge=self._name, seconds=int(wait + 0.999))
         return ForgeRefusal(kind="limited", message=message, retry_after=wait)
 
-    def _unreachable(self, why: str) -> ForgeRefusal:
+    def _build_unreachable(self, why: str) -> ForgeRefusal:
         host = urlsplit(self.api_url).netloc.rpartition("@")[2]
         return build_refusal("unreachable", text("forge.unreachable", forge=self._name, host=host, why=why))
 
@@ -176,7 +180,7 @@ def _read_reason(data: JsonValue, secret: str) -> str:
     return (reason.replace(secret, "…") if secret else reason)[:_LONGEST_REASON]
 
 
-def _next_page(response: httpx2.Response) -> str | None:
+def _find_next_page(response: httpx2.Response) -> str | None:
     """Return the query of the next page; empty if there is none, None if no header says."""
     if query := urlsplit(response.links.get("next", {}).get("url", "")).query:
         return query
@@ -196,7 +200,7 @@ async def _read_end(response: httpx2.Response, most: int) -> str:
     return end.decode("utf-8", "replace")[-most:]
 
 
-def _time(response: httpx2.Response) -> str:
+def _read_time(response: httpx2.Response) -> str:
     try:
         date = parsedate_to_datetime(response.headers.get("date", ""))
     except ValueError:

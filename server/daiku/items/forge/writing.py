@@ -19,8 +19,8 @@ from daiku.domain.items.item import ItemKey, ItemState
 from daiku.items.answers import build_refusal
 from daiku.items.forge.repository import ForgeRepository
 from daiku.items.forge.shapes import Comment, ForgeItem, Project
-from daiku.items.labels import label_of, our_labels
-from daiku.items.rules.marks import PROGRESS, mark_of
+from daiku.items.labels import get_label, list_own_labels
+from daiku.items.rules.marks import PROGRESS, build_mark
 from daiku.texts.text import text
 
 MAX_TEXT = 65_000
@@ -37,12 +37,12 @@ class Writer:
 
     async def apply(self, operation: str, intent: ForgeIntent, again: bool) -> ApplyResult:
         """Apply `intent`. `again`: it was begun before with an unknown outcome."""
-        mark = mark_of(str(self.key), operation)
+        mark = build_mark(str(self.key), operation)
         match intent:
             case SetState():
                 result = await self._set_state(intent.state)
             case PostComment():
-                result = await self._comment(self._with_mark(intent.text, mark), mark, again)
+                result = await self._post_once(self._with_mark(intent.text, mark), mark, again)
             case ShowProgress():
                 result = await self._show_progress(intent.text)
             case OpenRequest():
@@ -56,15 +56,15 @@ class Writer:
 
     async def _set_state(self, state: ItemState) -> ApplyResult:
         labels = self.repository.account.labels
-        label = label_of(labels, state)
-        was_set = await self.repository.set_label(self.key, label, our_labels(labels))
+        label = get_label(labels, state)
+        was_set = await self.repository.set_label(self.key, label, list_own_labels(labels))
         return was_set if isinstance(was_set, ForgeRefusal) else Outcome(reference=label, found=was_set)
 
-    async def _own_comment(self, mark: str) -> Comment | ForgeRefusal | None:
+    async def _find_own_comment(self, mark: str) -> Comment | ForgeRefusal | None:
         """Return Daiku's comment with `mark`, which others may have copied. A progress comment starts with
         its mark."""
-        path, newest = self.repository.comments_path(self.key), self.repository.newest_first
-        async for page in self.repository.calls.pages(Comment, path, newest):
+        path, newest = self.repository.get_comments_path(self.key), self.repository.newest_first
+        async for page in self.repository.calls.get_pages(Comment, path, newest):
             if isinstance(page, ForgeRefusal):
                 return page
             for row in page.rows:
@@ -74,16 +74,16 @@ class Writer:
                     return row
         return None
 
-    async def _comment(self, body: str, mark: str, again: bool) -> ApplyResult:
+    async def _post_once(self, body: str, mark: str, again: bool) -> ApplyResult:
         if again:
-            own = await self._own_comment(mark)
+            own = await self._find_own_comment(mark)
             if own is not None:
                 return own if isinstance(own, ForgeRefusal) else Outcome(reference=str(own.id), found=True)
         return await self._post(body)
 
     async def _show_progress(self, words: str) -> ApplyResult:
         body = f"{PROGRESS}\n{self.repository.clean(words)[:MAX_TEXT]}"
-        own = await self._own_comment(PROGRESS)
+        own = await self._find_own_comment(PROGRESS)
         if isinstance(own, ForgeRefusal):
             return own
         if own is None:
@@ -94,13 +94,13 @@ class Writer:
         return changed if isinstance(changed, ForgeRefusal) else Outcome(reference=str(changed.id))
 
     async def _post(self, body: str) -> ApplyResult:
-        path = self.repository.comments_path(self.key)
+        path = self.repository.get_comments_path(self.key)
         posted = await self.repository.calls.change(Comment, "POST", path, {"body": body})
         return posted if isinstance(posted, ForgeRefusal) else Outcome(reference=str(posted.id))
 
     async def _find_request(self, branch: str, mark: str) -> ForgeItem | ForgeRefusal | None:
         """Return the open request from `branch`, else Daiku's with `mark` in any state."""
-        rows = await self.repository.requests_from(branch)
+        rows = await self.repository.list_requests(branch)
         if isinstance(rows, ForgeRefusal):
             return rows
         rows = tuple(row for row in rows if row.source_branch == branch)
@@ -151,8 +151,8 @@ class Writer:
             return result
         item = await self.repository.item(self.key)
         if isinstance(item, ForgeRefusal):
-            gone = build_refusal("gone", text("forge.gone", item=str(self.key)))
-            return gone if result.kind == item.kind == "gone" else result
+            missing = build_refusal("gone", text("forge.gone", item=str(self.key)))
+            return missing if result.kind == item.kind == "gone" else result
         if result.kind == "gone":
             return result
         project = await self.repository.calls.get(Project, "")

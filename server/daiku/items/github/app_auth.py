@@ -156,7 +156,7 @@ class AppTokens:
         answer = await self._wire.call(method, url, sign(signed), secret=signed)
         if isinstance(answer, ForgeRefusal):
             return answer
-        return parse_one(shape, answer.data) or self._wire.unreadable()
+        return parse_one(shape, answer.data) or self._wire.build_unreadable()
 
 
 def sign(token: str) -> Mapping[str, str]:
@@ -168,7 +168,7 @@ def sign(token: str) -> Mapping[str, str]:
     }
 
 
-def tokens_of(
+def create_tokens(
     settings: GitHubSettings, environ: Mapping[str, str], wire: Wire, new_secret: NewSecret
 ) -> Tokens:
     """Return the App's tokens if one is configured, else the environment's."""

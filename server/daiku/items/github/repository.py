@@ -11,11 +11,11 @@ from daiku.domain.items.intents import REQUEST, OpenRequest
 from daiku.domain.items.item import ItemKey
 from daiku.items.answers import AnyShape, Shape, build_refusal, parse_time
 from daiku.items.forge.calls import RepositoryCalls
-from daiku.items.forge.repository import Account, Checks, ForgeRepository, Listing
+from daiku.items.forge.repository import Account, Checks, ForgeRepository, ItemListing
 from daiku.items.forge.shapes import Anything, Comment, Event, ForgeItem, Label, Project, User
 from daiku.items.github.app_auth import Tokens
 from daiku.items.labels import is_same_label
-from daiku.items.rules.marks import OURS, mark_of
+from daiku.items.rules.marks import OURS, build_mark
 from daiku.texts.text import text
 
 WRITING = frozenset({"admin", "maintain", "write"})
@@ -97,7 +97,7 @@ class GitHubRepository(ForgeRepository):
     def is_label(self, one: str, other: str) -> bool:
         return is_same_label(one, other)
 
-    async def list_items(self, note: str) -> Listing | ForgeRefusal | None:
+    async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
         """List the items, newest change first; while the ETag `note` of the first page is valid, so is the
         rest.
 
@@ -109,14 +109,14 @@ class GitHubRepository(ForgeRepository):
         query |= {"assignee": bot} if bot else {}
         items: list[ForgeItem] = []
         etag = ""
-        async for page in self.calls.pages(ForgeItem, "/issues", query, etag=note):
+        async for page in self.calls.get_pages(ForgeItem, "/issues", query, etag=note):
             if isinstance(page, ForgeRefusal):
                 return page
             if page.unchanged:
                 return None
             etag = etag if items else page.etag
             items += page.rows
-        return Listing(tuple(items), etag)
+        return ItemListing(tuple(items), etag)
 
     async def item(self, key: ItemKey) -> ForgeItem | ForgeRefusal:
         return await self.calls.get(
@@ -129,7 +129,7 @@ class GitHubRepository(ForgeRepository):
             return answer
         return not (answer.user and answer.user.is_bot) and answer.permission in WRITING
 
-    def events_path(self, item: ForgeItem) -> str:
+    def get_events_path(self, item: ForgeItem) -> str:
         return f"/issues/{item.number}/events"
 
     async def find_order(
@@ -144,7 +144,7 @@ class GitHubRepository(ForgeRepository):
         author_can_write = await self.can_write(item.author)
         if author_can_write is not False:
             return author_can_write
-        edits = await self._edits((item.node_id,))
+        edits = await self._read_edits((item.node_id,))
         if isinstance(edits, ForgeRefusal):
             return edits
         edit = edits.get(item.node_id)
@@ -183,12 +183,14 @@ class GitHubRepository(ForgeRepository):
     ) -> frozenset[Comment] | ForgeRefusal:
         """Query GraphQL for comments whose update time differs from their creation time."""
         changed = [row for row in comments if row.updated_at != row.time]
-        edits = await self._edits(tuple(row.node_id for row in changed))
+        edits = await self._read_edits(tuple(row.node_id for row in changed))
         if isinstance(edits, ForgeRefusal):
             return edits
         return frozenset(row for row in changed if not _is_own_text(edits.get(row.node_id), row.author))
 
-    async def head_repository_of(self, item: ForgeItem, key: ItemKey, project: Project) -> str | ForgeRefusal:
+    async def find_head_repository(
+        self, item: ForgeItem, key: ItemKey, project: Project
+    ) -> str | ForgeRefusal:
         push = await self._tokens.may_push(key.repository)
         if push is None:
             push = project.permissions is None or project.permissions.push
@@ -201,11 +203,11 @@ class GitHubRepository(ForgeRepository):
     def claimed_at(self, item: ForgeItem, comments: tuple[Comment, ...]) -> str:
         return self.calls.time
 
-    async def request_of(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
+    async def find_own_request(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
         """Find the request that has Daiku's mark, or whose head is the commit `head`."""
-        mark = mark_of(str(key), REQUEST)
+        mark = build_mark(str(key), REQUEST)
         query = {"state": "all", "sort": "created", "direction": "desc"}
-        async for page in self.calls.pages(ForgeItem, "/pulls", query):
+        async for page in self.calls.get_pages(ForgeItem, "/pulls", query):
             if isinstance(page, ForgeRefusal):
                 return None if page.kind == "too_large" else page
             for row in page.rows:
@@ -221,7 +223,7 @@ class GitHubRepository(ForgeRepository):
         runs = await self.calls.get_all(_CheckRun, f"{commit}/check-runs", inside="check_runs")
         return runs if isinstance(runs, ForgeRefusal) else _judge(statuses, runs)
 
-    def comments_path(self, key: ItemKey) -> str:
+    def get_comments_path(self, key: ItemKey) -> str:
         return f"/issues/{key.name}/comments"
 
     async def change_comment(self, key: ItemKey, comment: Comment, body: str) -> Comment | ForgeRefusal:
@@ -245,7 +247,7 @@ class GitHubRepository(ForgeRepository):
                 return removed
         return was_set and not stale
 
-    async def requests_from(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
+    async def list_requests(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
         owner = self.calls.repository.partition("/")[0]
         return await self.calls.get_all(ForgeItem, "/pulls", {"state": "all", "head": f"{owner}:{branch}"})
 
@@ -271,7 +273,7 @@ class GitHubRepository(ForgeRepository):
         result = await run_graphql(self.calls, Anything, _READY, id=request.node_id)
         return result if isinstance(result, ForgeRefusal) else None
 
-    async def _edits(self, ids: tuple[str, ...]) -> dict[str, _Editing] | ForgeRefusal:
+    async def _read_edits(self, ids: tuple[str, ...]) -> dict[str, _Editing] | ForgeRefusal:
         """Return the last edits of the texts with these node ids, without those that cannot be looked up."""
         node_ids = [node for node in ids if node]
         edits: dict[str, _Editing] = {}
@@ -290,7 +292,7 @@ async def run_graphql(
 ) -> AnyShape | ForgeRefusal:
     """Send a GraphQL query or mutation, once."""
     reply = await calls.change(
-        _Reply, "POST", graphql_url(calls.api_url), {"query": source, "variables": variables}
+        _Reply, "POST", build_graphql_url(calls.api_url), {"query": source, "variables": variables}
     )
     if isinstance(reply, ForgeRefusal):
         return reply
@@ -308,7 +310,7 @@ async def find_login(calls: RepositoryCalls) -> User | ForgeRefusal:
     return me
 
 
-def graphql_url(api_url: str) -> str:
+def build_graphql_url(api_url: str) -> str:
     """Return the GraphQL address for an API address, on github.com or an own instance."""
     parts = urlsplit(api_url)
     path = "/api/graphql" if parts.path.rstrip("/") == "/api/v3" else f"{parts.path.rstrip('/')}/graphql"

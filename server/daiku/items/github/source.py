@@ -19,7 +19,7 @@ from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
 from daiku.items.forge.source import ForgeSource
 from daiku.items.forge.wire import Wire
-from daiku.items.github.app_auth import sign, tokens_of
+from daiku.items.github.app_auth import create_tokens, sign
 from daiku.items.github.repository import GitHubRepository, find_login
 from daiku.items.source import CloneAccess, NewSecret, Strip
 from daiku.settings.config import GitHubSettings, WorkLabels
@@ -44,7 +44,7 @@ class GitHubSource(ForgeSource):
         cache: Path | None = None,
     ) -> None:
         wire = Wire("GitHub", settings.api_url, client)
-        self._tokens = tokens_of(settings, environ, wire, new_secret)
+        self._tokens = create_tokens(settings, environ, wire, new_secret)
         super().__init__(wire, settings.repositories, settings.bot, labels, strip, cache=cache)
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:

@@ -12,9 +12,9 @@ from daiku.domain.items.intents import OpenRequest
 from daiku.domain.items.item import ItemKey, ItemKind
 from daiku.items.answers import Shape, build_refusal, parse_time
 from daiku.items.forge.calls import PAGE, Query
-from daiku.items.forge.repository import Checks, ForgeRepository, Listing
+from daiku.items.forge.repository import Checks, ForgeRepository, ItemListing
 from daiku.items.forge.shapes import Comment, Event, ForgeItem, Pipeline, Project, User
-from daiku.items.rules.marks import OURS, without_marks
+from daiku.items.rules.marks import OURS, remove_marks
 from daiku.texts.text import text
 
 DEVELOPER = 30
@@ -75,7 +75,7 @@ class GitLabRepository(ForgeRepository):
     def clean(self, words: str) -> str:
         return escape_quick_actions(words)
 
-    async def list_items(self, note: str) -> Listing | ForgeRefusal | None:
+    async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
         """List the items by kind. One call counts them first, since two lists would be two calls each time."""
         label = self.account.labels.todo
         counted = await self.calls.first_page(
@@ -90,7 +90,7 @@ class GitLabRepository(ForgeRepository):
             if exact is not None:
                 issues, requests = exact.open_issues_count, exact.open_merge_requests_count
             elif counted or note:
-                return Listing((), note)
+                return ItemListing((), note)
             else:  # listed once, in case this GitLab returns labels differently
                 note = "looked through"
         items: list[ForgeItem] = []
@@ -100,10 +100,10 @@ class GitLabRepository(ForgeRepository):
             if isinstance(rows, ForgeRefusal):
                 return rows
             items += rows
-        return Listing(tuple(items), note)
+        return ItemListing(tuple(items), note)
 
     async def item(self, key: ItemKey) -> ForgeItem | ForgeRefusal:
-        return await self.calls.get(ForgeItem, _path(key.kind, key.name))
+        return await self.calls.get(ForgeItem, _build_path(key.kind, key.name))
 
     async def can_push(self, user: User) -> bool | ForgeRefusal:
         member = await self.calls.get(_Member, f"/members/all/{user.id}")
@@ -117,8 +117,8 @@ class GitLabRepository(ForgeRepository):
             return True if account.kind in ("gone", "forbidden") else account
         return not account.bot
 
-    def events_path(self, item: ForgeItem) -> str:
-        return f"{_path(item.kind, item.number)}/resource_label_events"
+    def get_events_path(self, item: ForgeItem) -> str:
+        return f"{_build_path(item.kind, item.number)}/resource_label_events"
 
     async def find_order(
         self, item: ForgeItem, events: list[Event]
@@ -145,7 +145,7 @@ class GitLabRepository(ForgeRepository):
 
     async def comments(self, key: ItemKey, after: str) -> tuple[Comment, ...] | ForgeRefusal:
         comments_found: list[Comment] = []
-        async for page in self.calls.pages(Comment, self.comments_path(key), self.newest_first):
+        async for page in self.calls.get_pages(Comment, self.get_comments_path(key), self.newest_first):
             if isinstance(page, ForgeRefusal):
                 return page
             new = [*takewhile(lambda row: not after or parse_time(row.time) > parse_time(after), page.rows)]
@@ -169,7 +169,9 @@ class GitLabRepository(ForgeRepository):
             if (parse_time(row.updated_at) - parse_time(row.time)).total_seconds() > _EDITED_SECONDS
         )
 
-    async def head_repository_of(self, item: ForgeItem, key: ItemKey, project: Project) -> str | ForgeRefusal:
+    async def find_head_repository(
+        self, item: ForgeItem, key: ItemKey, project: Project
+    ) -> str | ForgeRefusal:
         may_push = await self._may_push(project, "")
         if isinstance(may_push, ForgeRefusal):
             return may_push
@@ -194,7 +196,7 @@ class GitLabRepository(ForgeRepository):
         minute."""
         return max((item.updated_at, *(row.time for row in comments)), key=parse_time)
 
-    async def request_of(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
+    async def find_own_request(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
         """Find the request that contains the commit `head`, with its pipeline."""
         rows = await self.calls.first_page(ForgeItem, f"/repository/commits/{head}/merge_requests")
         if isinstance(rows, ForgeRefusal):
@@ -203,10 +205,10 @@ class GitLabRepository(ForgeRepository):
         if not ours:
             return None
         newest = max(ours, key=lambda row: (row.is_open, row.number))
-        return await self.calls.get(ForgeItem, _path("request", newest.number))
+        return await self.calls.get(ForgeItem, _build_path("request", newest.number))
 
     async def checks(self, head: str, request: ForgeItem | None) -> Checks | ForgeRefusal:
-        pipeline = await self._pipeline(head, request)
+        pipeline = await self._read_pipeline(head, request)
         if pipeline is None or isinstance(pipeline, ForgeRefusal):
             return pipeline or ("none", ())
         status = _STATUS.get(pipeline.status, "pending")
@@ -220,11 +222,11 @@ class GitLabRepository(ForgeRepository):
         red = [job for job in jobs if not job.allow_failure][:MAX_JOBS]
         return status, tuple(await asyncio.gather(*map(self._read_failed_job, red)))
 
-    def comments_path(self, key: ItemKey) -> str:
-        return f"{_path(key.kind, key.name)}/notes"
+    def get_comments_path(self, key: ItemKey) -> str:
+        return f"{_build_path(key.kind, key.name)}/notes"
 
     async def change_comment(self, key: ItemKey, comment: Comment, body: str) -> Comment | ForgeRefusal:
-        path = f"{self.comments_path(key)}/{comment.id}"
+        path = f"{self.get_comments_path(key)}/{comment.id}"
         return await self.calls.change(Comment, "PUT", path, {"body": body})
 
     async def set_label(self, key: ItemKey, label: str, ours: tuple[str, ...]) -> bool | ForgeRefusal:
@@ -237,10 +239,10 @@ class GitLabRepository(ForgeRepository):
         # Not the complete list: labels that others set meanwhile would be lost.
         change = {"add_labels": label, "remove_labels": ",".join(name for name in current if name != label)}
         data = {name: value for name, value in change.items() if value}
-        result = await self.calls.change(ForgeItem, "PUT", _path(key.kind, key.name), data)
+        result = await self.calls.change(ForgeItem, "PUT", _build_path(key.kind, key.name), data)
         return result if isinstance(result, ForgeRefusal) else False
 
-    async def requests_from(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
+    async def list_requests(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
         """List Daiku's requests only: GitLab refuses a second request from a branch."""
         rows = await self.calls.get_all(
             ForgeItem, "/merge_requests", {"source_branch": branch, "state": "all"}
@@ -262,8 +264,10 @@ class GitLabRepository(ForgeRepository):
         return is_draft(request.title)
 
     async def mark_ready(self, request: ForgeItem) -> ForgeRefusal | None:
-        title = without_draft(request.title) or request.source_branch
-        result = await self.calls.change(ForgeItem, "PUT", _path("request", request.number), {"title": title})
+        title = remove_draft(request.title) or request.source_branch
+        result = await self.calls.change(
+            ForgeItem, "PUT", _build_path("request", request.number), {"title": title}
+        )
         return result if isinstance(result, ForgeRefusal) else None
 
     async def _may_push(self, project: Project, place: str) -> bool | ForgeRefusal:
@@ -279,7 +283,7 @@ class GitLabRepository(ForgeRepository):
             return member
         return self.me.is_admin or project.permissions is None or project.permissions.level >= DEVELOPER
 
-    async def _pipeline(self, head: str, request: ForgeItem | None) -> Pipeline | ForgeRefusal | None:
+    async def _read_pipeline(self, head: str, request: ForgeItem | None) -> Pipeline | ForgeRefusal | None:
         """Return the pipeline of `head`: that of the request, which may have run on the merge result."""
         if request is not None and request.sha == head and request.head_pipeline is not None:
             return request.head_pipeline
@@ -295,7 +299,7 @@ class GitLabRepository(ForgeRepository):
         return FailedCheck(name=job.name, text=output, url=job.web_url or "")
 
 
-def _path(kind: ItemKind, number: str | int) -> str:
+def _build_path(kind: ItemKind, number: str | int) -> str:
     return f"/{'merge_requests' if kind == 'request' else 'issues'}/{number}"
 
 
@@ -306,7 +310,7 @@ def escape_quick_actions(text: str) -> str:
     """
     lines: list[str] = []
     fence = ""
-    for line in without_marks(text).replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in remove_marks(text).replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         # In code a backslash would be visible, so a blank is used.
         lines.append(_QUICK_ACTION.sub(r"\1 " if fence else r"\1\\", line))
         if match := _FENCE.match(line):
@@ -321,10 +325,10 @@ def is_draft(title: str) -> bool:
 
 def as_draft(title: str, branch: str) -> str:
     """Return the title of a draft request from `branch`."""
-    return (DRAFT + (without_draft(title) or branch))[:TITLE].rstrip()
+    return (DRAFT + (remove_draft(title) or branch))[:TITLE].rstrip()
 
 
-def without_draft(title: str) -> str:
+def remove_draft(title: str) -> str:
     """Return the title of a request that is ready."""
     while match := _DRAFT.match(title):
         title = title[match.end() :]

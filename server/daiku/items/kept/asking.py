@@ -63,13 +63,13 @@ def keep_before_steps(registry: ToolRegistry, keeping: TreeKeeper) -> None:
         if args.status == "completed" and context.call_id in keeping.lost_calls:
             return ToolResult(outcome="failed", text=IN_VAIN)
         if args.status == "completed":
-            await keeping.keep(_step_name(args.step_id, context), context.call_id)
+            await keeping.keep(_find_step_name(args.step_id, context), context.call_id)
         return await plain.run(args, context)
 
     registry.add((replace(plain, run=update_step),))
 
 
-def _step_name(step: str, context: ToolContext) -> str:
+def _find_step_name(step: str, context: ToolContext) -> str:
     """Return the step's name; its id if there is no such step."""
     from daiku.team.rules.plans.transitions import find_step  # when used
 

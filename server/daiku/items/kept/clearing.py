@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.domain.items.item import OVER
 from daiku.items.items import ItemStore
-from daiku.items.processing import folder_of
+from daiku.items.processing import build_folder_name
 from daiku.tools.git.itemtree import remove_tree
 from daiku.tools.git.mirror import mirror_path
 
@@ -17,16 +17,16 @@ MAX_AGE_SECONDS = 7 * 86_400.0
 
 async def remove_old_trees(home: Path, items: ItemStore, now: float) -> None:
     """Remove the trees of ended items that were not changed for MAX_AGE_SECONDS. Raises DaikuError."""
-    names = await asyncio.to_thread(_old_folders, home / "items", now - MAX_AGE_SECONDS)
+    names = await asyncio.to_thread(_list_old_folders, home / "items", now - MAX_AGE_SECONDS)
     if not names:
         return
     for record in items.records(*sorted(OVER)):
-        name = folder_of(record.item)
+        name = build_folder_name(record.item)
         if name in names and record.claim is not None:
             await remove_tree(mirror_path(home / "mirrors", record.claim.clone_url), home / "items" / name)
 
 
-def _old_folders(folder: Path, before: float) -> frozenset[str]:
+def _list_old_folders(folder: Path, before: float) -> frozenset[str]:
     try:
         return frozenset(path.name for path in folder.iterdir() if path.stat().st_mtime < before)
     except OSError:  # no such folder, or a tree was removed meanwhile

@@ -104,7 +104,7 @@ async def _push_ref(
 
 async def _keep_tree(place: ItemCheckout, record: ItemRecord, intent: KeepTree) -> Outcome | GitRefusal:
     """Commit uncommitted changes, and push the head under the item's private ref."""
-    commit = await snapshot(place.tree, commit_message(intent.name, record.key), place.identity)
+    commit = await snapshot(place.tree, build_commit_message(intent.name, record.key), place.identity)
     if isinstance(commit, GitRefusal):
         return commit
     head, ref = await place.tree.git.find_commit(place.tree.ref), build_kept_ref(place.name)
@@ -125,7 +125,7 @@ async def _drop_kept(place: ItemCheckout) -> Outcome | GitRefusal:
     return refusal or Outcome()
 
 
-def commit_message(subject: str, key: ItemKey) -> str:
+def build_commit_message(subject: str, key: ItemKey) -> str:
     """Return the message of a commit with a run's uncommitted changes.
 
     Its subject has no effect on a forge, and does not skip checks, as `[skip ci]` does.

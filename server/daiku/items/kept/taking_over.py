@@ -23,12 +23,12 @@ LOST = (
 )
 
 
-async def newest_commit(place: Path, name: str, pushed: str) -> str:
+async def find_newest_commit(place: Path, name: str, pushed: str) -> str:
     """Return an item's last commit on the server: the kept one, or `pushed` if that has more."""
-    kept = await read_kept(place, name)
-    if not kept:
+    kept_commit = await read_kept(place, name)
+    if not kept_commit:
         return pushed
-    return pushed if pushed and not await OwnGit(place).is_descendant(kept, pushed) else kept
+    return pushed if pushed and not await OwnGit(place).is_descendant(kept_commit, pushed) else kept_commit
 
 
 def report_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str) -> None:

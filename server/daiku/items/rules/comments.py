@@ -9,7 +9,7 @@ from typing import Literal
 from daiku.dataclass import dataclass
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan, Step
-from daiku.items.rules.harmless import inline_code, neutralize, neutralize_line
+from daiku.items.rules.harmless import neutralize, neutralize_line, to_inline_code
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, render, text
 
@@ -75,14 +75,14 @@ class Ending:
     asked_by: str = ""
 
 
-def progress_comment(progress: ProgressReport, language: str) -> str:
+def render_progress(progress: ProgressReport, language: str) -> str:
     """Render the comment that is edited in place: checklist, usage, and how to stop."""
     title = text("comment.title" if progress.status in _WORKING else "comment.title_over")
-    parts = joined("paragraphs", [title, *_plan_parts(progress), *_footer(progress)])
+    parts = joined("paragraphs", [title, *_render_plan(progress), *_render_footer(progress)])
     return limit_length(render(parts, language))
 
 
-def question_comment(question: str, choices: Sequence[str], language: str) -> str:
+def render_question(question: str, choices: Sequence[str], language: str) -> str:
     """Render a question for a person, with how to answer."""
     numbered = [Text(f"{number}. {neutralize_line(choice)}") for number, choice in enumerate(choices, 1)]
     answer = text("comment.answer_choice") if numbered else text("comment.answer")
@@ -90,7 +90,7 @@ def question_comment(question: str, choices: Sequence[str], language: str) -> st
     return limit_length(render(joined("paragraphs", parts), language))
 
 
-def approval_comment(preview: str, why: Text, language: str) -> str:
+def render_approval(preview: str, why: Text, language: str) -> str:
     """Render an approval request with the exact action, and how to allow it."""
     quoted = Text(neutralize(f"~~~~~~~~\n{preview.replace('~~~~~~~~', '~ ~')}\n~~~~~~~~"))
     parts = [
@@ -101,22 +101,22 @@ def approval_comment(preview: str, why: Text, language: str) -> str:
     return limit_length(render(joined("paragraphs", parts), language))
 
 
-def final_comment(ending: Ending, language: str) -> str:
+def render_ending(ending: Ending, language: str) -> str:
     """Render the result of the item and the next steps. An end at a limit is never reported as done."""
     why = neutralize_line(render(ending.why, language)) if ending.why else ""
     parts = [
         text("comment.told", name=ending.asked_by) if is_account(ending.asked_by) else "",
         text(_OUTCOME_TEXTS[ending.outcome]),
-        _changes_text(ending),
+        _render_changes(ending),
         text("comment.why", why=why) if why else "",
         neutralize(ending.words),
         text("comment.review", url=ending.request_url) if ending.request_url else "",
-        text("comment.again", label=inline_code(ending.label)) if ending.label else "",
+        text("comment.again", label=to_inline_code(ending.label)) if ending.label else "",
     ]
     return limit_length(render(joined("paragraphs", parts), language))
 
 
-def _changes_text(ending: Ending) -> Text:
+def _render_changes(ending: Ending) -> Text:
     """Return where the changes are if no request shows them, or that there are none."""
     match ending.changes:
         case "none" if ending.outcome in ("done", "limit", "unverified"):
@@ -143,31 +143,31 @@ def is_account(name: str) -> bool:
     )
 
 
-def _plan_parts(progress: ProgressReport) -> list[Text]:
+def _render_plan(progress: ProgressReport) -> list[Text]:
     plan = progress.plan
     if plan is None or not plan.steps:
         return [text("comment.no_plan")] if progress.status in _WORKING else []
     first = [step for step in plan.steps if not progress.original or step.step_id in progress.original]
     later = [step for step in plan.steps if step not in first]
-    done, total = plan.progress()
+    completed, total = plan.progress()
     complete = later and all(step.status == "completed" for step in first)
     return [
         text("comment.goal", goal=neutralize_line(plan.goal or plan.name, 1000)),
         text("comment.plan_completed") if complete else text("comment.plan"),
-        _checklist(first),
+        _render_checklist(first),
         text("comment.additional") if later else Text(""),
-        _checklist(later),
-        text("comment.progress", done=done, total=total, percent=100 * done // total),
+        _render_checklist(later),
+        text("comment.progress", done=completed, total=total, percent=100 * completed // total),
     ]
 
 
-def _checklist(steps: Sequence[Step]) -> Text:
+def _render_checklist(steps: Sequence[Step]) -> Text:
     more = len(steps) - MOST_STEPS
-    lines: list[str] = [_step_line(step) for step in steps[:MOST_STEPS]]
+    lines: list[str] = [_render_step(step) for step in steps[:MOST_STEPS]]
     return joined("lines", [*lines, text("comment.more_steps", count=more) if more > 0 else ""])
 
 
-def _step_line(step: Step) -> Text:
+def _render_step(step: Step) -> Text:
     name = neutralize_line(step.name)
     match step.status:
         case "completed":
@@ -180,7 +180,7 @@ def _step_line(step: Step) -> Text:
             return Text(f"- [ ] {name}")
 
 
-def _footer(progress: ProgressReport) -> list[Text]:
+def _render_footer(progress: ProgressReport) -> list[Text]:
     usage = progress.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     spent = text("comment.tokens", count=f"{tokens:,}")
@@ -189,7 +189,7 @@ def _footer(progress: ProgressReport) -> list[Text]:
     return [
         text("comment.status", status=text(_STATUS_TEXTS[progress.status])),
         spent if tokens else Text(""),
-        text("comment.to_stop", label=inline_code(progress.label))
+        text("comment.to_stop", label=to_inline_code(progress.label))
         if progress.status in _WORKING and progress.label
         else Text(""),
     ]

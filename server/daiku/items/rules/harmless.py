@@ -44,56 +44,56 @@ def neutralize(markdown: str) -> str:
     Mentions and references become code, HTML and images are shown as source. Code stays code, in new fences
     that always close.
     """
-    lines = iter(truncate_middle(_plain_lines(markdown), MOST_WORDS).splitlines())
+    lines = iter(truncate_middle(_normalize_lines(markdown), MOST_WORDS).splitlines())
     rendered: list[str] = []
     for line in lines:
         opened = _OPENS.match(line)
         if opened is None:
-            rendered.append(_escape_quick_action(_inline(line)))
+            rendered.append(_escape_quick_action(_neutralize_inline(line)))
         else:
             kind = opened["kind"] if opened["kind"].lower() not in _ACTING_KINDS else ""
-            rendered += _block(kind, list(_until_closed(lines, opened["fence"])))
+            rendered += _render_block(kind, list(_take_until_closed(lines, opened["fence"])))
     return "\n".join(rendered).strip()
 
 
 def neutralize_line(words: str, limit: int = MOST_LINE) -> str:
     """Neutralize text inside a line of Daiku's, such as a step's name."""
-    return _inline(_one_line(words, limit))
+    return _neutralize_inline(_join_line(words, limit))
 
 
 def to_plain_line(words: str, limit: int = MOST_LINE) -> str:
     """Neutralize text without Markdown: a title, a commit's subject. Active characters are removed."""
-    return _LINE_SIGN.sub("", re.sub(r"\bGH-(?=\d)", "GH ", _one_line(words, limit)))
+    return _LINE_SIGN.sub("", re.sub(r"\bGH-(?=\d)", "GH ", _join_line(words, limit)))
 
 
 def clean_commit_message(message: str) -> str:
     """Return a commit message without mentions, closing references, and marks that skip checks, such as
     `[skip ci]`."""
-    lines = _plain_lines(message)[:MOST_WORDS].splitlines()
+    lines = _normalize_lines(message)[:MOST_WORDS].splitlines()
     return "\n".join(
         _NO_CHECKS.sub("", to_plain_line(line, MOST_WORDS)).translate(_BRACKETS) for line in lines
     )
 
 
-def inline_code(words: str, limit: int = MOST_LINE) -> str:
+def to_inline_code(words: str, limit: int = MOST_LINE) -> str:
     """Render `words` as inline code."""
-    plain = _one_line(words, limit).replace("<!--", "<! --")
+    plain = _join_line(words, limit).replace("<!--", "<! --")
     longest = max((len(run) for run in re.findall("`+", plain)), default=0)
     pad = " " if plain[:1] in ("`", "") or plain[-1:] == "`" else ""
     fence = "`" * (longest + 1)
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
-def _plain_lines(words: str) -> str:
+def _normalize_lines(words: str) -> str:
     return strip_invisible(words.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _one_line(words: str, limit: int) -> str:
-    plain = " ".join(_plain_lines(words).split())
+def _join_line(words: str, limit: int) -> str:
+    plain = " ".join(_normalize_lines(words).split())
     return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
 
 
-def _until_closed(lines: Iterator[str], fence: str) -> Iterator[str]:
+def _take_until_closed(lines: Iterator[str], fence: str) -> Iterator[str]:
     closes = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*")
     for line in lines:
         if closes.fullmatch(line):
@@ -101,7 +101,7 @@ def _until_closed(lines: Iterator[str], fence: str) -> Iterator[str]:
         yield line
 
 
-def _block(kind: str, content: list[str]) -> list[str]:
+def _render_block(kind: str, content: list[str]) -> list[str]:
     """Render a code block that nothing before or in it can open or close."""
     runs = re.findall(r"`{3,}", "\n".join(content))
     fence = "`" * (max((len(run) for run in runs), default=2) + 1)
@@ -119,7 +119,7 @@ def _escape_quick_action(line: str) -> str:
     return _ACTION.sub(r"\1\\\2", line)
 
 
-def _inline(line: str) -> str:
+def _neutralize_inline(line: str) -> str:
     """Neutralize one line outside of code. Unclosed backquotes are escaped, since a later line could close
     them."""
     parts: list[str] = []
@@ -134,7 +134,7 @@ def _inline(line: str) -> str:
                 continue
             parts += [
                 _neutralize_references("".join(pending)),
-                inline_code(line[at : end - len(piece["ticks"])], len(line) + 1),
+                to_inline_code(line[at : end - len(piece["ticks"])], len(line) + 1),
             ]
             pending, at = [], end
         elif piece["escaped"] and piece["escaped"][1] in _UNESCAPED:
@@ -169,7 +169,7 @@ def _neutralize_references(text: str) -> str:
     parts: list[str] = []
     at = 0
     for match in _REFERENCE.finditer(text):
-        parts += [_escape_markup(text[at : match.start()]), inline_code(match[0], len(match[0]))]
+        parts += [_escape_markup(text[at : match.start()]), to_inline_code(match[0], len(match[0]))]
         at = match.end()
     return _join_parts([*parts, _escape_markup(text[at:])])
 

@@ -11,11 +11,11 @@ MAX_COMMENTS = 200_000
 """Maximum characters of an item's comments together."""
 
 
-def missing_instructions(
+def explain_missing_instructions(
     body: str, body_trusted: bool, comments: Sequence[Said]
 ) -> Literal["empty", "untrusted"] | None:
     """Return why there is nothing to process; None if a text or a comment is trusted."""
-    if any(said.trusted for said in comments):
+    if any(comment.trusted for comment in comments):
         return None
     if not body.strip():
         return "empty"
@@ -26,8 +26,8 @@ def select_comments(comments: tuple[Said, ...]) -> tuple[Said, ...]:
     """Return the comments that fit, newest trusted ones first, so that strangers cannot crowd them out."""
     selected: set[str] = set()
     remaining, newest = MAX_COMMENTS, comments[::-1]
-    for said in sorted(newest, key=lambda said: not said.trusted):
-        if len(said.text) <= remaining:
-            selected.add(said.id)
-            remaining -= len(said.text)
-    return tuple(said for said in comments if said.id in selected)
+    for comment in sorted(newest, key=lambda comment: not comment.trusted):
+        if len(comment.text) <= remaining:
+            selected.add(comment.id)
+            remaining -= len(comment.text)
+    return tuple(comment for comment in comments if comment.id in selected)

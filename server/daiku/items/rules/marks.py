@@ -11,11 +11,11 @@ PROGRESS = f"{OURS}progress -->"
 _MARK = lazy(r"<!--(?=\s*daiku:)")
 
 
-def mark_of(item: str, operation: str) -> str:
+def build_mark(item: str, operation: str) -> str:
     """Return the mark that identifies a comment or a request."""
     return f"{OURS}op {item} {operation} -->"
 
 
-def without_marks(text: str) -> str:
+def remove_marks(text: str) -> str:
     """Return `text` without marks: a model's text must not pass for something that was done."""
     return _MARK.sub("&lt;!--", text.removeprefix(PROGRESS)).strip()

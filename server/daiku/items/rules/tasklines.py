@@ -79,9 +79,9 @@ class TaskView:
                 self.args[event.id] = event.args
             case ToolResponse():
                 self.tool_calls += 1
-                lines = (self._tool_line(event, time),)
+                lines = (self._build_tool_line(event, time),)
             case PlanEvent():
-                lines = (self._plan_line(event.plan, time),)
+                lines = (self._build_plan_line(event.plan, time),)
             case _:
                 pass
         return lines if is_nested else (*lines, *self._add_messages(event, time))
@@ -97,13 +97,13 @@ class TaskView:
         new = [m for m in messages if id(m) not in numbers]
         numbers |= {id(m): seq for seq, m in enumerate(new, first)}
         self.seqs, self.last = tuple(numbers[id(m)] for m in messages), self.last + len(new)
-        return tuple(message_line(seq, current_line(m), time) for seq, m in enumerate(new, first))
+        return tuple(build_message_line(seq, build_current_line(m), time) for seq, m in enumerate(new, first))
 
     def _summarize(self, event: Compacted, time: str) -> tuple[FileLine, ...]:
         replaced = self.state.conversation.messages[: max(0, len(self.seqs) - event.kept)]
         if not replaced:
             return ()
-        before, after = sum(estimate_tokens(each.text) for each in replaced), estimate_tokens(event.summary)
+        before, after = sum(estimate_tokens(m.text) for m in replaced), estimate_tokens(event.summary)
         line: JsonObject = {
             "id": self.compressions,
             "start_seq": min(self.seqs[: len(replaced)]),
@@ -116,7 +116,7 @@ class TaskView:
         }
         return (FileLine("summaries.jsonl", line),)
 
-    def _tool_line(self, ended: ToolResponse, time: str) -> FileLine:
+    def _build_tool_line(self, ended: ToolResponse, time: str) -> FileLine:
         line: JsonObject = {
             "seq": self.tool_calls,
             "tool": ended.tool,
@@ -128,7 +128,7 @@ class TaskView:
         }
         return FileLine("tools.jsonl", line)
 
-    def _plan_line(self, plan: Plan, time: str) -> FileLine:
+    def _build_plan_line(self, plan: Plan, time: str) -> FileLine:
         """Build a line for a new plan, one with other steps (`revision`), or further progress."""
         before, self.plan = self.plan, plan
         kind = "plan"
@@ -154,11 +154,11 @@ def build_task_key(key: ItemKey) -> dict[str, str]:
     return {"task_source": key.source, "owner": owner, "repo": repo, "task_type": kind, "task_id": key.name}
 
 
-def task_status(state: ItemState, *, begun: bool) -> TaskStatus:
+def to_task_status(state: ItemState, *, was_started: bool) -> TaskStatus:
     """Return the status of a task whose item is in `state`. A waiting item, or one given back, is paused."""
     match state:
         case "queued":
-            return "paused" if begun else "queued"
+            return "paused" if was_started else "queued"
         case "processing":
             return "running"
         case "paused" | "waiting":
@@ -176,7 +176,7 @@ def estimate_tokens(text: str) -> int:
     return len(text) // 4
 
 
-def message_line(seq: int, message: JsonObject, time: str) -> FileLine:
+def build_message_line(seq: int, message: JsonObject, time: str) -> FileLine:
     """Build a line of `messages.jsonl` from a message in OpenAI's format."""
     text = str(message["content"])
     line: JsonObject = {"seq": seq, "role": message["role"], "content": text, "timestamp": time}
@@ -186,19 +186,19 @@ def message_line(seq: int, message: JsonObject, time: str) -> FileLine:
     return FileLine("messages.jsonl", line)
 
 
-def current_lines(system: str, messages: Sequence[Message]) -> tuple[JsonObject, ...]:
+def build_current_lines(system: str, messages: Sequence[Message]) -> tuple[JsonObject, ...]:
     """Build the lines of `current.jsonl`: the model's messages, after the system prompt if it is known."""
     first: JsonObject = {"role": "system", "content": system}
-    return (*((first,) if system else ()), *map(current_line, messages))
+    return (*((first,) if system else ()), *map(build_current_line, messages))
 
 
-def current_line(message: Message) -> JsonObject:
+def build_current_line(message: Message) -> JsonObject:
     """Build a message in OpenAI's format."""
     match message:
         case AssistantMessage():
             line: JsonObject = {"role": "assistant", "content": message.text}
             if message.calls:
-                line["tool_calls"] = [_call_line(call) for call in message.calls]
+                line["tool_calls"] = [_build_call_line(call) for call in message.calls]
             return line
         case ToolMessage():
             return {
@@ -211,7 +211,7 @@ def current_line(message: Message) -> JsonObject:
             return {"role": "user", "content": message.text}
 
 
-def _call_line(call: ToolCall) -> JsonObject:
+def _build_call_line(call: ToolCall) -> JsonObject:
     arguments = json.dumps(call.args, ensure_ascii=False)
     return {
         "id": call.id,

@@ -17,7 +17,7 @@ MOST = 20
 
 def list_unfinished(evidence: Evidence, plan: Plan | None) -> tuple[str, ...]:
     """Return the recorded unfinished work: placeholder lines, and steps that are not completed."""
-    lines = (f"{left.path}: {left.text}" for left in select_new_leftovers(evidence.leftovers))
+    lines = (f"{leftover.path}: {leftover.text}" for leftover in select_new_leftovers(evidence.leftovers))
     steps = (step.name for step in (plan.steps if plan is not None else ()) if step.status != "completed")
     return (*lines, *steps)[:MOST]
 
@@ -36,7 +36,7 @@ def mark_failing(result: RunResult, tests: Sequence[str]) -> RunResult:
     return result.model_copy(update={"status": "completed_unverified", "reasons": reasons})
 
 
-def verification_prompt(unfinished: Sequence[str], tests: Sequence[str]) -> str:
+def render_verification_prompt(unfinished: Sequence[str], tests: Sequence[str]) -> str:
     """Return the prompt of the item's next run. The lines are fenced: they may contain a stranger's text."""
     parts = ["You said that the work is done. The record of it does not agree: it is not finished."]
     if unfinished:

@@ -51,7 +51,7 @@ class WorkerStore:
         """Remove the worker: its items can be taken over immediately."""
         self._db.write("DELETE FROM work_workers WHERE worker = ?", (worker,))
 
-    def alive_workers(self) -> frozenset[str]:
+    def list_alive(self) -> frozenset[str]:
         """Return the workers with a recent heartbeat. One in the future does not count: the clock was set
         back."""
         is_recent = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
@@ -79,22 +79,22 @@ class WorkerStore:
                     lock.release()
 
 
-def worker_lock(home: Path, name: str) -> Path:
+def get_lock_path(home: Path, name: str) -> Path:
     """Return the lock file of the worker `name`, held while it lives."""
     return home / "workers" / f"{name}.lock"
 
 
-def own_worker(home: Path) -> tuple[str, SessionLock]:
+def register_worker(home: Path) -> tuple[str, SessionLock]:
     """Return a unique worker name, and the lock that shows that it lives. Raises OSError."""
     while True:
-        lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
+        lock = SessionLock(get_lock_path(home, name := f"worker-{secrets.token_hex(6)}"))
         if lock.acquire():
             return name, lock
 
 
 def release_worker(home: Path, name: str, lock: SessionLock) -> None:
     """Release a worker's lock and remove its file."""
-    path = worker_lock(home, name)
+    path = get_lock_path(home, name)
     with suppress(OSError):  # Windows keeps a file that is open
         path.unlink(missing_ok=True)
     lock.release()
@@ -121,7 +121,7 @@ class WorkerHealth(Localizable):
 
 def write_health(home: Path, health: WorkerHealth) -> None:
     """Replace the worker's health file. On failure the worker continues with an outdated file."""
-    path = _file(home, health.worker)
+    path = _get_health_path(home, health.worker)
     temporary = path.with_suffix(".tmp")
     try:
         temporary.write_text(health.model_dump_json(by_alias=True) + "\n", "utf-8")
@@ -133,18 +133,21 @@ def write_health(home: Path, health: WorkerHealth) -> None:
 def drop_health(home: Path, worker: str) -> None:
     """Delete the health file of a worker that ends."""
     with suppress(OSError):
-        _file(home, worker).unlink(missing_ok=True)
+        _get_health_path(home, worker).unlink(missing_ok=True)
 
 
 def read_healths(home: Path) -> tuple[WorkerHealth, ...]:
     """Return the health of the workers of this home whose processes live. Raises OSError."""
     healths: list[WorkerHealth] = []
     for path in sorted((home / "workers").glob("*.json")):
-        if worker_lock(home, path.stem).exists() and not SessionLock(worker_lock(home, path.stem)).is_free():
+        if (
+            get_lock_path(home, path.stem).exists()
+            and not SessionLock(get_lock_path(home, path.stem)).is_free()
+        ):
             with suppress(ValidationError, OSError):
                 healths.append(WorkerHealth.model_validate_json(path.read_text("utf-8")))
     return tuple(healths)
 
 
-def _file(home: Path, worker: str) -> Path:
+def _get_health_path(home: Path, worker: str) -> Path:
     return home / "workers" / f"{worker}.json"

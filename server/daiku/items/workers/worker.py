@@ -19,8 +19,8 @@ from daiku.items.hearing import apply_left_open, poll_idle_items
 from daiku.items.kept.clearing import remove_old_trees
 from daiku.items.parts import ClaimedItem, WorkerParts
 from daiku.items.processing import process_item, retry_broken
-from daiku.items.record import Claim, ClaimLost, ItemRecord, repository_of
-from daiku.items.retrying import SUSPECT_TAKEOVERS, seconds_to_next
+from daiku.items.record import Claim, ClaimLost, ItemRecord, get_repository_name
+from daiku.items.retrying import SUSPECT_TAKEOVERS, compute_seconds_to_next
 from daiku.items.workers.alive import BEAT_SECONDS, WorkerHealth, WorkerStore, drop_health, write_health
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -53,7 +53,7 @@ class Worker:
 
     async def run_once(self) -> bool:
         """Process the current items and end. Return True if all are done or wait for a person."""
-        async with self._beating() as beating:
+        async with self._send_heartbeats() as beating:
             await self._poll_sources(once=True)
             await self._process_queue(beating)
             while (seconds := self._seconds_to_retry()) is not None and not self.parts.stopping.is_set():
@@ -65,7 +65,9 @@ class Worker:
     def _seconds_to_retry(self) -> float | None:
         """Return the seconds until the first item given back is retried; None if that is not soon."""
         records = tuple(filter(None, map(self.parts.items.record, self._given_back)))
-        seconds = None if self.parts.breaker.is_open or self._is_paused() else seconds_to_next(records)
+        seconds = (
+            None if self.parts.breaker.is_open or self._is_paused() else compute_seconds_to_next(records)
+        )
         return seconds if seconds is not None and seconds <= PATIENCE_SECONDS else None
 
     def _is_paused(self) -> bool:
@@ -77,7 +79,7 @@ class Worker:
 
     async def run(self) -> None:
         """Poll and process items until `stopping` is set."""
-        async with self._beating() as beating:
+        async with self._send_heartbeats() as beating:
             while not self.parts.stopping.is_set():
                 try:
                     await self._poll_sources(once=False)
@@ -88,7 +90,7 @@ class Worker:
             await self._drain()
 
     @asynccontextmanager
-    async def _beating(self) -> AsyncGenerator[asyncio.Task[None]]:
+    async def _send_heartbeats(self) -> AsyncGenerator[asyncio.Task[None]]:
         """Send heartbeats to the other workers during the block."""
         workers = WorkerStore(self.parts.items.database)
         try:
@@ -194,7 +196,7 @@ class Worker:
         """Start as many items as there is room for, unless everything is paused."""
         if self._is_paused():
             return
-        while not self.parts.stopping.is_set() and (room := self._room()) > 0:
+        while not self.parts.stopping.is_set() and (room := self._count_room()) > 0:
             abandoned, busy = self._split_processing()
             queued = self.parts.items.first_queued(self.parts.concurrency)
             calm, suspects = split_suspects(filter(self._is_ours, abandoned))
@@ -210,7 +212,7 @@ class Worker:
                 self._tried.add(record.item)
                 self._start_item(record)
 
-    def _room(self) -> int:
+    def _count_room(self) -> int:
         room = self.parts.concurrency - len(self._under_way)
         return self.parts.breaker.limit_room(room, len(self._under_way))
 
@@ -226,10 +228,10 @@ class Worker:
     def _start_item(self, record: ItemRecord) -> None:
         """Claim the item and start processing it, unless another worker has claimed it."""
         claim = self.parts.items.claim(
-            record.item, self.parts.name, only=(record.shown.state,), seen=record.fence
+            record.item, self.parts.name, only=(record.shown.state,), expected_fence=record.fence
         )
         if claim is not None:
-            served = repository_of(record.key)
+            served = get_repository_name(record.key)
             self._served.pop(served, None)
             self._served[served] = None
             self._under_way[record.item] = asyncio.create_task(self._work(claim))
@@ -241,10 +243,10 @@ class Worker:
         if records:
             workers = WorkerStore(self.parts.items.database)
             workers.remove_ended(self.parts.home)
-            others = workers.alive_workers() - {self.parts.name}
+            others = workers.list_alive() - {self.parts.name}
         busy = [r for r in records if r.item in self._under_way or r.worker in others]
         abandoned = tuple(record for record in records if record not in busy)
-        return abandoned, tuple(repository_of(record.key) for record in busy)
+        return abandoned, tuple(get_repository_name(record.key) for record in busy)
 
     async def _work(self, claim: Claim) -> None:
         try:
@@ -321,7 +323,7 @@ def order_round_robin(
     """
     rows: dict[str, deque[ItemRecord]] = {}
     for record in records:
-        rows.setdefault(repository_of(record.key), deque()).append(record)
+        rows.setdefault(get_repository_name(record.key), deque()).append(record)
     counts = {name: busy.count(name) for name in rows}
     turns = {name: turn for turn, name in enumerate(served, 1)}
     ordered: list[ItemRecord] = []

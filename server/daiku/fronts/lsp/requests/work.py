@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from daiku import api
 from daiku.domain.items.item import WorkItem
 from daiku.fronts.lsp.connection import ClientConnection
-from daiku.items.listing import ItemAction, ItemStore, ask_item, folder_of_item, items_of, revision_of
+from daiku.items.listing import ItemAction, ItemStore, ask_item, find_item_folder, get_items, get_revision
 
 LOOK_SECONDS = 0.5
 """Poll interval in seconds for changes by other processes."""
@@ -19,7 +19,7 @@ PAUSED_WITHIN = 30.0
 
 
 async def work_list(c: ClientConnection, p: api.WorkListParams) -> api.WorkListResult:
-    return api.WorkListResult(items=items_of(await c.app()).list(p.state))
+    return api.WorkListResult(items=get_items(await c.app()).list(p.state))
 
 
 async def work_watch(c: ClientConnection, p: api.WorkWatchParams) -> api.WorkWatchResult:
@@ -27,17 +27,17 @@ async def work_watch(c: ClientConnection, p: api.WorkWatchParams) -> api.WorkWat
     clock = asyncio.get_running_loop()
     until = clock.time() + LONGEST
     app = await c.app()
-    items = items_of(app)
+    items = get_items(app)
     while True:
-        if (revision := revision_of(app, items)) != p.revision or clock.time() >= until:
+        if (revision := get_revision(app, items)) != p.revision or clock.time() >= until:
             return api.WorkWatchResult(revision=revision, items=items.list())
         await asyncio.sleep(LOOK_SECONDS)
         if (current := await c.app()) is not app:  # the settings have changed
-            app, items = current, items_of(current)
+            app, items = current, get_items(current)
 
 
 async def work_show(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return items_of(await c.app()).find(p.item)
+    return get_items(await c.app()).find(p.item)
 
 
 def work_ask(request: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
@@ -47,7 +47,7 @@ def work_ask(request: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef
     """
 
     async def ask(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-        return ask_item(items_of(await c.app()), p.item, request)
+        return ask_item(get_items(await c.app()), p.item, request)
 
     return ask
 
@@ -55,11 +55,11 @@ def work_ask(request: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef
 async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPlace:
     """Stop the processing of an item, and return the folder of its files."""
     app = await c.app()
-    items = items_of(app)
+    items = get_items(app)
     item = items.find(p.item)
     if item.state in ("queued", "processing", "waiting"):
         item = await _wait_until_paused(items, ask_item(items, p.item, "pause"))
-    return api.WorkPlace(item=item, folder=folder_of_item(app, item))
+    return api.WorkPlace(item=item, folder=find_item_folder(app, item))
 
 
 async def _wait_until_paused(items: ItemStore, item: WorkItem) -> WorkItem:

@@ -29,7 +29,7 @@ from daiku.fronts.cli.main import (
 )
 from daiku.guard.rules.redact import Redactor
 from daiku.items.listing import WorkerHealth, read_healths
-from daiku.items.working import Claim, Work, attempt_item, sources_of, work_items
+from daiku.items.working import Claim, Work, attempt_item, create_sources, process_items
 from daiku.logs import start_logging
 from daiku.settings import secrets_of
 from daiku.texts.terminal import locale_of, localize, say
@@ -87,13 +87,13 @@ def worker(
 
 
 async def _run_worker(work: Work, *, once: bool) -> int:
-    sources = sources_of(work)
+    sources = create_sources(work)
     stopping = asyncio.Event()
     restore = on_interrupt(partial(_stop, stopping))
     if not once:
         _print_status(say("worker.begun", seconds=work.config.work.poll_seconds))
     try:
-        return 0 if await work_items(work, sources, stopping, once=once) else FAILED
+        return 0 if await process_items(work, sources, stopping, once=once) else FAILED
     finally:
         restore()
 
