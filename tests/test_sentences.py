@@ -29,7 +29,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.run.reminders": ("_PROMISE", "_PROMISE_JA", "_LATER"),
         "core.text.omissions": ("_HINT", "_WHOLE", "_KEEPS", "_JAPANESE", "_JAPANESE_SIGNS"),
         "core.textcalls.marks": ("_REACT",),
-        "tools.face": ("_PATCHED",),
+        "tools.face": ("_PATCHED_FILE",),
     },
     "a person or a model, in the text of a plan; its Markdown is a file that people write too": {
         "core.plans.markdown": ("_ITEM", "_AFTER", "_NOW", "'Summary:'"),
@@ -74,7 +74,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "core.playbook.evidence.outcome": ("mark",),
         "tools.git.repository": ("pattern",),
-        "tools.git.remote": ("_OVERTAKEN", "_FAILED_THERE"),
+        "tools.git.remote": ("_CONCURRENT_PUSH", "_SERVER_FAILURE"),
     },
     "another program: test runners, npm, SQL, code that a command carries": {
         "core.code.project": ("_NO_TESTS",),
