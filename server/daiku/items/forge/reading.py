@@ -30,7 +30,7 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
     comments = await repository.comments(key, "")
     if isinstance(comments, ForgeRefusal):
         return comments
-    trusted = repository.is_own_request(item) or await repository.body_trusted(item, comments)
+    trusted = repository.is_own_request(item) or await repository.is_body_trusted(item, comments)
     if isinstance(trusted, ForgeRefusal):
         return trusted
     result = await read_comments(repository, comments, fresh=False)
