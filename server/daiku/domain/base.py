@@ -44,7 +44,7 @@ class Localizable(Wire):
     @classmethod
     def _with_values(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "texts" not in data:
-            return data  # pyright: ignore[reportUnknownVariableType]  # whatever came in
+            return data  # pyright: ignore[reportUnknownVariableType]  # unvalidated input
         fields = cast("dict[str, Any]", data)
         values = {to_camel(name): value for name, value in fields["texts"].items()}
         return {

@@ -136,7 +136,7 @@ class UnverifiedReason(Localizable):
 
 
 def unverified_note(reasons: tuple[UnverifiedReason, ...]) -> Text:
-    """Return all reasons as one sentence for a person; empty if there are none."""
+    """Return all reasons as one sentence for the user; empty if there are none."""
     why = joined("clauses", [reason.message for reason in reasons])
     return text("run.unverified", why=why) if reasons else Text("")
 
@@ -162,7 +162,7 @@ class RunResult(Localizable):
 
 
 def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> Text:
-    """Return the verdict on a run as a sentence for a person; empty if its record supports that it is done."""
+    """Return the verdict on a run as a sentence for the user; empty if its record supports that it is done."""
     return text("run.unchecked") if unchecked else unverified_note(reasons)
 
 

@@ -46,20 +46,20 @@ class Apps:
     def app(self, agent: Agent | None) -> App:
         """Return the App of this loop. It has providers' keys if `agent` may name a model by text."""
         self.check_open()
-        named = agent is None or names_a_model(self.parts.model, agent, self.parts.router)
+        with_keys = agent is None or names_a_model(self.parts.model, agent, self.parts.router)
         builtin = agent is None or self.parts.router is not None or uses_builtin_tools(agent)
-        key = asyncio.get_running_loop(), named, builtin
+        key = asyncio.get_running_loop(), with_keys, builtin
         if key not in self._apps:
-            self._apps[key] = self.parts.build(named=named, builtin=builtin)
+            self._apps[key] = self.parts.build(with_keys=with_keys, builtin=builtin)
         return self._apps[key]
 
     def thread(self) -> LoopThread:
         """Return an event loop thread for synchronous callers; a waiting tool never gets the loop that it
         blocks."""
-        here = _running_loop()
+        current_loop = _running_loop()
         with self._lock:
             for thread in self._threads:
-                if thread.loop is not here and not thread.is_blocked:
+                if thread.loop is not current_loop and not thread.is_blocked:
                     return thread
             if not self._threads:
                 # Synchronous programs need not call `close`.
@@ -91,37 +91,37 @@ class Apps:
 
     def _find_app(self, run: str) -> tuple[asyncio.AbstractEventLoop | None, App]:
         """Return the App in which a run is active, with its loop if that is not the current one; else any App."""
-        here = _running_loop()
+        current_loop = _running_loop()
         for (loop, *_), app in self._apps.items():
             if app.runs.is_live(run):
-                return (None if loop is here else loop), app
+                return (None if loop is current_loop else loop), app
         if not self._apps:
-            self._apps[here, False, True] = self.parts.build(named=False, builtin=True)
+            self._apps[current_loop, False, True] = self.parts.build(with_keys=False, builtin=True)
         return None, next(iter(self._apps.values()))
 
     # -- close ----------------------------------------------------------------------------
 
     async def aclose(self) -> None:
         """Cancel active runs, and close connections and files; safe to call twice."""
-        here, current = asyncio.get_running_loop(), asyncio.current_task()
-        tasks = [task for task in self._tasks if task is not current]
+        current_loop, current_task = asyncio.get_running_loop(), asyncio.current_task()
+        tasks = [task for task in self._tasks if task is not current_task]
         for task in tasks:
             task.get_loop().call_soon_threadsafe(task.cancel)
-        if own := [task for task in tasks if task.get_loop() is here]:
-            await asyncio.wait(own)
+        if tasks_here := [task for task in tasks if task.get_loop() is current_loop]:
+            await asyncio.wait(tasks_here)
         if self.closed:
             return
         self.closed = True
         atexit.unregister(self.close)
         apps, self._apps = self._apps, {}
         for (loop, *_), app in apps.items():
-            if loop is None or loop is here:
+            if loop is None or loop is current_loop:
                 await app.aclose()
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(app.aclose(), loop))
         self.parts.close()
         for thread in self._threads:
-            if thread.loop is not here:
+            if thread.loop is not current_loop:
                 thread.close()
 
     def close(self) -> None:

@@ -72,13 +72,13 @@ class RunnerParts:
         output_folder = Path(f"{self.store}-files") if isinstance(self.store, Path) else None
         self.scratch = output_folder or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
 
-    def build(self, *, named: bool, builtin: bool) -> App:
+    def build(self, *, with_keys: bool, builtin: bool) -> App:
         """Build an App; stores are shared.
 
-        `named`: read providers' keys and URLs from the environment. `builtin`: include Daiku's own tools.
-        Raises ValueError if the settings or the store cannot be used.
+        `with_keys`: read providers' keys and URLs from the environment. `builtin`: include Daiku's own
+        tools. Raises ValueError if the settings or the store cannot be used.
         """
-        config = self.config(os.environ if named else {})
+        config = self.config(os.environ if with_keys else {})
         stores = self._open_stores(config)
         model = None if isinstance(self.model, str) else self.model
         app = build(
@@ -254,12 +254,12 @@ def check_names(app: App, agent: Agent, router: Router | None) -> None:
 
 
 def _check_routes(
-    app: App, agent: Agent, rules: list[tuple[str, list[str]]], given: Mapping[str, Agent]
+    app: App, agent: Agent, rules: list[tuple[str, list[str]]], router_agents: Mapping[str, Agent]
 ) -> None:
     """Raise ValueError for an unknown agent in a router's rules, and suggest the nearest name."""
     from daiku.team.table import AGENTS  # when used
 
-    agents = [*_reachable_agents(agent), *given.values()]
+    agents = [*_reachable_agents(agent), *router_agents.values()]
     names = {member.name for member in agents} | set(app.runs.services.agents.own) | set(AGENTS)
     for pattern, targets in rules:
         if (unknown := next((name for name in targets if name not in names), None)) is not None:

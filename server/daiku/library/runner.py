@@ -192,8 +192,8 @@ class Runner:
     async def resume(self, run_id: str, *, agent: Agent | None = None) -> Result:
         """Resume a paused or interrupted run, also of another process with the same store.
 
-        A session id stands for its last run. `agent` is required if this Runner has not run it before.
-        Raises ValueError if there is no such run, it cannot be resumed, or its agent is missing.
+        A session id means its last run. `agent` is required if this Runner has not run it before. Raises
+        ValueError if there is no such run, it cannot be resumed, or its agent is missing.
         """
         run_agent = agent or self._unfinished.get(run_id)
         app = self._apps.app(run_agent)

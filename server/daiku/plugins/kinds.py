@@ -77,8 +77,8 @@ def _restrict_agent(agent: Agent, package: str, ancestors: tuple[str, ...]) -> A
         raise ValueError(f"the agent {agent.name} hands work to itself")
     if ancestors and agent.name in ALL_AGENTS:
         raise ValueError(f"it hands work to an agent that is called {agent.name}, as one of Daiku's own is")
-    tools = [_as_command(each, package) if isinstance(each, Tool) else each for each in agent.tools]
-    handoffs = [_restrict_agent(each, package, (*ancestors, agent.name)) for each in agent.handoffs]
+    tools = [_as_command(member, package) if isinstance(member, Tool) else member for member in agent.tools]
+    handoffs = [_restrict_agent(member, package, (*ancestors, agent.name)) for member in agent.handoffs]
     return agent.with_(tools=tools, handoffs=handoffs)
 
 

@@ -68,16 +68,16 @@ class ClientQuestions(OpenQuestions):
         self._cancel = cancel
         self._wait_for_words = wait_for_words
 
-    async def approve(self, run: str, asked: ApprovalAsked) -> None:
-        kinds = _OPTIONS if asked.remember else _ONCE
+    async def approve(self, run: str, approval: ApprovalAsked) -> None:
+        kinds = _OPTIONS if approval.remember else _ONCE
         options = [PermissionOption(option_id=kind, name=self._label(key), kind=kind) for kind, key in kinds]
         call = ToolCallUpdate(
-            tool_call_id=asked.call_id or asked.approval_id,
-            title=title_of(asked.tool, asked.args, self._view.language),
-            kind=kind_of(asked.tool),
+            tool_call_id=approval.call_id or approval.approval_id,
+            title=title_of(approval.tool, approval.args, self._view.language),
+            kind=kind_of(approval.tool),
             status="pending",
-            content=list(self._view.preview(asked)),
-            raw_input=asked.args,
+            content=list(self._view.preview(approval)),
+            raw_input=approval.args,
         )
         selection = await self._request_permission(call, options)
         feedback = None
@@ -95,22 +95,25 @@ class ClientQuestions(OpenQuestions):
                 decision = allowed.get(option, "reject_once")
         unattended = selection == "unable"
         await self.deliver(
-            self._runs.approve(run, asked.approval_id, decision, feedback, unattended=unattended)
+            self._runs.approve(run, approval.approval_id, decision, feedback, unattended=unattended)
         )
 
-    async def answer(self, run: str, asked: InputAsked) -> None:
-        if not asked.choices:
-            await self._wait_for_words(asked)
+    async def answer(self, run: str, question: InputAsked) -> None:
+        if not question.choices:
+            await self._wait_for_words(question)
             return
         options = [
             PermissionOption(option_id=str(index), name=choice, kind="allow_once")
-            for index, choice in enumerate(asked.choices)
+            for index, choice in enumerate(question.choices)
         ]
         options.append(
             PermissionOption(option_id=WORDS, name=self._label("acp.in_words"), kind="reject_once")
         )
         call = ToolCallUpdate(
-            tool_call_id=asked.call_id or asked.input_id, title=asked.question, kind="other", status="pending"
+            tool_call_id=question.call_id or question.input_id,
+            title=question.question,
+            kind="other",
+            status="pending",
         )
         selection = await self._request_permission(call, options)
         match selection:
@@ -118,11 +121,11 @@ class ClientQuestions(OpenQuestions):
                 return
             case "cancelled":
                 await self._cancel()
-            case Chosen(option=option) if option.isdecimal() and int(option) < len(asked.choices):
-                choice = asked.choices[int(option)]
-                await self.deliver(self._runs.answer(run, asked.input_id, choice))
+            case Chosen(option=option) if option.isdecimal() and int(option) < len(question.choices):
+                choice = question.choices[int(option)]
+                await self.deliver(self._runs.answer(run, question.input_id, choice))
             case _:
-                await self._wait_for_words(asked)
+                await self._wait_for_words(question)
 
     async def _request_permission(
         self, call: ToolCallUpdate, options: list[PermissionOption]

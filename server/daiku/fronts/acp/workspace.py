@@ -37,16 +37,16 @@ Failed = (RequestError, ConnectionError, TimeoutError, ValueError)
 class ClientFiles(ShownWorkspace):
     """Workspace of one session (`ports.Workspace`). Paths are restricted by `disk`.
 
-    `named` are the folders as the client names them, with symbolic links. The protocol cannot delete or move
-    files and supports only UTF-8; such changes are made on the disk.
+    `folders` are its folders as the client names them, with symbolic links. The protocol cannot delete or
+    move files and supports only UTF-8; such changes are made on the disk.
     """
 
     def __init__(
-        self, disk: Workspace, client: Client, offer: ClientCapabilities, named: Sequence[Path]
+        self, disk: Workspace, client: Client, offer: ClientCapabilities, folders: Sequence[Path]
     ) -> None:
         super().__init__(disk)
         self.session = ""
-        self._named = tuple(zip(disk.roots, named, strict=True))
+        self._named = tuple(zip(disk.roots, folders, strict=True))
         self._client = client
         self._reads = bool(offer.fs and offer.fs.read_text_file)
         self._writes = bool(offer.fs and offer.fs.write_text_file)

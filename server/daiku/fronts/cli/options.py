@@ -74,7 +74,7 @@ def command_group(name: str) -> click.Group:
 
 def run_options(command: F) -> F:
     """Decorate a command that takes `options: RunOptions` with `-C`, `--model`, and the others."""
-    limit, whole = click.FloatRange(min=0), click.IntRange(min=0)
+    amount, count = click.FloatRange(min=0), click.IntRange(min=0)
     for option in reversed(
         [
             click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir")),
@@ -88,10 +88,10 @@ def run_options(command: F) -> F:
             click.option("--json", "as_json", is_flag=True, help=say("help.opt.json")),
             click.option("--session", metavar="ID", help=say("help.opt.session")),
             click.option("--continue", "last", is_flag=True, help=say("help.opt.continue")),
-            click.option("--max-cost", type=limit, metavar="USD", help=say("help.opt.max_cost")),
-            click.option("--max-tokens", type=whole, metavar="N", help=say("help.opt.max_tokens")),
-            click.option("--max-rounds", type=whole, metavar="N", help=say("help.opt.max_rounds")),
-            click.option("--max-seconds", type=whole, metavar="N", help=say("help.opt.max_seconds")),
+            click.option("--max-cost", type=amount, metavar="USD", help=say("help.opt.max_cost")),
+            click.option("--max-tokens", type=count, metavar="N", help=say("help.opt.max_tokens")),
+            click.option("--max-rounds", type=count, metavar="N", help=say("help.opt.max_rounds")),
+            click.option("--max-seconds", type=count, metavar="N", help=say("help.opt.max_seconds")),
         ]
     ):
         command = option(command)

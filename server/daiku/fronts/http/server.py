@@ -103,11 +103,11 @@ class Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server without signal handlers that calls `ready` once it listens."""
+    """A uvicorn server without signal handlers that calls `on_ready` once it listens."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._on_ready = on_ready
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -115,7 +115,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._ready()
+        self._on_ready()
 
 
 async def serve_http(
@@ -123,10 +123,10 @@ async def serve_http(
     listening: socket.socket,
     token: str,
     names: tuple[str, ...],
-    ready: Callable[[], None],
+    on_ready: Callable[[], None],
     stop: asyncio.Event,
 ) -> None:
-    """Serve requests until `stop`; `ready` is called once it listens.
+    """Serve requests until `stop`; `on_ready` is called once it listens.
 
     Active runs are paused by `app.aclose`.
     """
@@ -146,7 +146,7 @@ async def serve_http(
         limit_concurrency=connection_limit(),
         backlog=BACKLOG,
     )
-    server = _Server(config, ready)
+    server = _Server(config, on_ready)
     serving = asyncio.create_task(server.serve([listening]))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

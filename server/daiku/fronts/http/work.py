@@ -32,29 +32,32 @@ class EventStream:
     """An ASGI response with server-sent events.
 
     `result` is available once the reader has received everything of its run; a stream without it stays open.
-    `left` is always called at the end.
+    `on_close` is always called at the end.
     """
 
     def __init__(
-        self, reader: Reader, left: Callable[[], None], result: Callable[[], RunResult | None] | None = None
+        self,
+        reader: Reader,
+        on_close: Callable[[], None],
+        result: Callable[[], RunResult | None] | None = None,
     ) -> None:
         self._reader = reader
-        self._left = left
+        self._on_close = on_close
         self._result = result
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reader = self._reader
-        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
-        gone.add_done_callback(lambda _: reader.close())
+        disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
+        disconnected.add_done_callback(lambda _: reader.close())
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             if scope["method"] != "HEAD":
                 await self._send_all(send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            gone.cancel()
+            disconnected.cancel()
             reader.close()
-            self._left()
+            self._on_close()
 
     async def _send_all(self, send: Send) -> None:
         reader, now = self._reader, asyncio.get_running_loop().time

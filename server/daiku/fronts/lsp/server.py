@@ -109,7 +109,7 @@ async def run(
     protocol.feed(early)
     reading = asyncio.ensure_future(read(protocol.feed))
 
-    def on_end(_: asyncio.Future[Any]) -> None:  # whatever `read` gives
+    def on_end(_: asyncio.Future[Any]) -> None:  # the result type of `read`
         protocol.end()
         exit_with(0 if protocol.stopped else 1)
 

@@ -63,8 +63,8 @@ async def work_request(app: App, plan: Plan, step: str = "") -> RunRequest:
     Approves a draft. Raises UsageError.
     """
     if step and find_step(plan, step) is None:
-        known = ", ".join(f"{candidate.step_id} ({candidate.name})" for candidate in plan.steps)
-        message = text("plan.unknown_step", step=repr(step), known=known)
+        steps = ", ".join(f"{candidate.step_id} ({candidate.name})" for candidate in plan.steps)
+        message = text("plan.unknown_step", step=repr(step), known=steps)
         raise UsageError(Failure(kind="usage", message=message))
     plan = await approve_draft(app, plan)
     session, _ = app.journal.session_of_plan(plan.plan_id)

@@ -30,15 +30,15 @@ async def pick_hunks(approval: ApprovalAsked, show: Show, people: Terminal) -> D
     """
     parts = parse_hunks(approval.preview)
     with keyboard.key_by_key():
-        chosen = await _select_hunks(parts, show, people)
-    if chosen is None:
+        accepted = await _select_hunks(parts, show, people)
+    if accepted is None:
         return None
-    show.line(people.paint(say("pick.done", count=len(chosen), all=len(parts)), "bold"))
-    if len(chosen) == len(parts):
+    show.line(people.paint(say("pick.done", count=len(accepted), all=len(parts)), "bold"))
+    if len(accepted) == len(parts):
         return Decision("allow_once")
     show.raw(people.paint(say("pick.feedback"), "bold"))
     feedback = ((await keyboard.read_line()) or "").strip() or None
-    return Decision("allow_once", feedback, chosen) if chosen else Decision("reject_once", feedback)
+    return Decision("allow_once", feedback, accepted) if accepted else Decision("reject_once", feedback)
 
 
 async def _select_hunks(

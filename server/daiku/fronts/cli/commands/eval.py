@@ -86,53 +86,53 @@ class EvalOptions:
 @click.option("--trust-tasks", is_flag=True, help=say("help.eval.trust_tasks"))
 @click.option("--setup-network", is_flag=True, help=say("help.eval.setup_network"))
 def eval_(**options: Any) -> int:
-    chosen = EvalOptions(**options)
-    folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
-    if chosen.baseline and (chosen.compare or chosen.overrides):
+    options = EvalOptions(**options)
+    folder = builtin_folder() if options.folder == BUILTIN else Path(options.folder)
+    if options.baseline and (options.compare or options.overrides):
         raise usage_error(say("error.eval_two_sides"))
-    if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
+    if options.with_lesson and (options.baseline or options.compare or options.overrides):
         raise usage_error(say("error.eval_with_lesson"))
-    baseline = _read_baseline(chosen.baseline)
-    tasks = choose_tasks(read_tasks(folder), chosen.only)
-    if chosen.listed:
+    baseline = _read_baseline(options.baseline)
+    tasks = choose_tasks(read_tasks(folder), options.only)
+    if options.listed:
         fields = {"language", "summary", "needs"}
         rows = [{"name": task.name, **task.file.model_dump(mode="json", include=fields)} for task in tasks]
-        if chosen.as_json:
+        if options.as_json:
             write_json(json.dumps(rows, ensure_ascii=False))
         else:
             write_output("".join(line + "\n" for line in task_lines(tasks)))
         return 0
-    if not _are_trusted(chosen, folder):
-        chosen = _ask_for_consent(chosen, tasks)
-    evaluation = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
+    if not _are_trusted(options, folder):
+        options = _ask_for_consent(options, tasks)
+    evaluation = asyncio.run(_evaluate(options, tasks, folder.resolve()))
     evaluation = compare_evaluations(baseline, evaluation) if baseline is not None else evaluation
-    if chosen.as_json:
+    if options.as_json:
         write_json(evaluation.model_dump_json(by_alias=True))
     else:
         out = terminal(sys.stdout)
-        lines = [*result_lines(evaluation, out), *(call_lines(evaluation) if chosen.calls else ())]
+        lines = [*result_lines(evaluation, out), *(call_lines(evaluation) if options.calls else ())]
         write_output("".join(line + "\n" for line in lines))
     return CANCELLED if evaluation.interrupted else 0
 
 
-def _are_trusted(chosen: EvalOptions, folder: Path) -> bool:
+def _are_trusted(options: EvalOptions, folder: Path) -> bool:
     """Return True if the commands of the tasks may run without asking."""
-    return chosen.trust_tasks or is_builtin(folder) or is_trusted(home(os.environ), folder)
+    return options.trust_tasks or is_builtin(folder) or is_trusted(home(os.environ), folder)
 
 
-def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
+def _ask_for_consent(options: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
     """Show the commands of the tasks and ask; consent also allows network access for their setup.
 
     Raises UsageError.
     """
     if not person_present():
-        raise usage_error(say("error.eval_untrusted", folder=chosen.folder))
+        raise usage_error(say("error.eval_untrusted", folder=options.folder))
     people = human_stream()
     for line in (say("eval.consent"), *command_lines(tasks)):
         people.write(line + "\n")
     if not asyncio.run(keyboard.confirm(people, say("eval.run_them"))):
         raise usage_error(say("error.eval_declined"))
-    return replace(chosen, setup_network=True)
+    return replace(options, setup_network=True)
 
 
 def _read_baseline(name: str) -> Evaluation | None:
@@ -145,18 +145,18 @@ def _read_baseline(name: str) -> Evaluation | None:
         raise usage_error(say("error.eval_baseline", file=name)) from None
 
 
-async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
-    settings, state = _settings(chosen, folder)
+async def _evaluate(options: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
+    settings, state = _settings(options, folder)
     evaluation_plan = EvaluationPlan(
         tasks=tasks,
         settings=settings,
         home=state,
-        repeat=chosen.repeat,
-        jobs=chosen.jobs or max(1, (os.cpu_count() or 2) // 2),
-        max_cost=chosen.max_cost,
-        keep=chosen.keep,
+        repeat=options.repeat,
+        jobs=options.jobs or max(1, (os.cpu_count() or 2) // 2),
+        max_cost=options.max_cost,
+        keep=options.keep,
         locale=locale_of(os.environ),
-        network=chosen.setup_network,
+        network=options.setup_network,
     )
     people, stopped = human_stream(), asyncio.Event()
 
@@ -170,24 +170,24 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
         restore()
 
 
-def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
+def _settings(options: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
     """Return the settings to compare: those of files and command line, and the second set, if any."""
     loaded, state = settings_for(Path.cwd(), asks_model=True)
     print_notices(loaded)
-    first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
-    if chosen.with_lesson:
-        lesson = _find_lesson(chosen.with_lesson, first.config, state)
+    first = Setting("A", _model(options.model or loaded.config.llm.model, folder), loaded.config)
+    if options.with_lesson:
+        lesson = _find_lesson(options.with_lesson, first.config, state)
         without_lesson = replace(first, config=_without_playbook(first.config), lessons=())
         return (without_lesson, replace(without_lesson, label="B", lessons=(lesson,))), state
-    if not (chosen.compare or chosen.overrides):
+    if not (options.compare or options.overrides):
         return (first,), state
-    second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides), asks_model=True)
-    model = _model(chosen.compare, folder) or (
+    second, _ = settings_for(Path.cwd(), _overrides(options.overrides), asks_model=True)
+    model = _model(options.compare, folder) or (
         first.model
-        if chosen.model or not second.config.llm.model
+        if options.model or not second.config.llm.model
         else _model(second.config.llm.model, folder)
     )
-    return (first, Setting("B", model, second.config, chosen.overrides)), state
+    return (first, Setting("B", model, second.config, options.overrides)), state
 
 
 def _find_lesson(name: str, config: Config, state: Path) -> Lesson:

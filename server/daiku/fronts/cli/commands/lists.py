@@ -30,16 +30,16 @@ from daiku.texts.text import joined
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> tuple[tuple[ProviderModels, ...], str, Plugged]:
         try:
-            chosen = app.llm.resolve("").name
+            selected = app.llm.resolve("").name
         except DaikuError:
-            chosen = ""
-        return await app.models(), chosen, app.plugged
+            selected = ""
+        return await app.models(), selected, app.plugged
 
-    offers, chosen, plugged = in_app(folder, work, asks_model=True)
+    offers, selected, plugged = in_app(folder, work, asks_model=True)
     print_plugins(plugged, "provider")
     if as_json:
         providers = [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers]
-        write_json(json.dumps({"chosen": chosen, "providers": providers}, ensure_ascii=False))
+        write_json(json.dumps({"chosen": selected, "providers": providers}, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for offer in offers:
@@ -51,7 +51,7 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
         for model in offer.models:
             context = say("models.context", tokens=f"{model.context:,}") if model.context else ""
             traits = ", ".join(n for n in ("tools", "images", "thinking") if getattr(model, n))
-            mark = out.paint("*", "green") if f"{offer.provider}/{model.name}" == chosen else " "
+            mark = out.paint("*", "green") if f"{offer.provider}/{model.name}" == selected else " "
             rest = " · ".join(part for part in (context, traits, safe(localize(model.trait))) if part)
             click.echo(f"{mark} {safe(model.name):<36} {out.paint(rest, 'dim')}".rstrip())
 

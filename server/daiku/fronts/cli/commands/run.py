@@ -113,8 +113,8 @@ def _run_to_end(
     how = RunMode(options.approvals(), options.attended, as_json=options.as_json, drafts=drafts)
 
     async def work() -> int:
-        opened = open_app(folder_of(options.folder), options.overrides(), asks_model=True)
-        async with opened as app, end_background_commands():
+        app_context = open_app(folder_of(options.folder), options.overrides(), asks_model=True)
+        async with app_context as app, end_background_commands():
             start = await begin(app)
             await app.runs.learner.catch_up()
             code, result = await drive(app, start, how)

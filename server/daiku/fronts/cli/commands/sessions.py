@@ -197,8 +197,8 @@ def _print_replayed(replayed: Replayed) -> None:
         click.echo(say("replay.differs", **place))
         click.echo(f"  {say('recorded')}: {clip(safe(difference.recorded), width)}")
         click.echo(f"  {say('replayed')}: {clip(safe(difference.replayed), width)}")
-    for head, kept in (("replay.left_out", "left_out"), ("replay.taken", "taken")):
-        parts = [part for part in replayed.normalised if part.kept == kept]
+    for head, treatment in (("replay.left_out", "left_out"), ("replay.taken", "taken")):
+        parts = [part for part in replayed.normalised if part.kept == treatment]
         if parts:
             click.echo(say(head))
         for part in parts:

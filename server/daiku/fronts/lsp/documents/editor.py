@@ -273,10 +273,12 @@ class EditorWorkspace(ShownWorkspace):
 
         The next attempt is then made against the new text.
         """
-        waits = [asyncio.ensure_future(t.document.changed.wait()) for t in targets if t.document is not None]
-        if waits:
+        waiters = [
+            asyncio.ensure_future(t.document.changed.wait()) for t in targets if t.document is not None
+        ]
+        if waiters:
             _, pending = await asyncio.wait(
-                waits, timeout=REPORT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                waiters, timeout=REPORT_SECONDS, return_when=asyncio.FIRST_COMPLETED
             )
             for task in pending:
                 task.cancel()

@@ -202,5 +202,5 @@ def _merge_deltas(chunks: list[Chunk]) -> str:
     last = chunks[-1]
     text = "".join(c.event.text for c in chunks if isinstance(c.event, Delta | Thinking | ToolOutput))
     event = last.event.model_copy(update={"text": text})
-    whole = last._replace(event=event, data=encode_event(event)).json()
-    return f'{{"seqFrom":{chunks[0].seq},{whole[1:]}'
+    merged = last._replace(event=event, data=encode_event(event)).json()
+    return f'{{"seqFrom":{chunks[0].seq},{merged[1:]}'

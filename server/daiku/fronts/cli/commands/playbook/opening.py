@@ -54,7 +54,7 @@ def print_json(value: JsonObject) -> None:
 
 def print_rows(values: Iterable[BaseModel]) -> None:
     """Print a JSON list."""
-    write_json(json.dumps([as_row(each) for each in values], ensure_ascii=False))
+    write_json(json.dumps([as_row(value) for value in values], ensure_ascii=False))
 
 
 def print_notice(line: str) -> None:
