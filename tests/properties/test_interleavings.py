@@ -22,7 +22,7 @@ from daiku.fronts.lsp.documents.editor_queries import ClientEditor
 from daiku.fronts.lsp.documents.open_documents import to_uri
 from daiku.fronts.lsp.server import serve
 from daiku.settings.config import Config
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
@@ -208,7 +208,7 @@ class Place:
         self.files = self.connection.workspace
         self.checkpoints = CheckpointStore(self.root.parent / "home", self.files)
         self.editor = ClientEditor(self.connection.protocol, self.connection.documents, self.files)
-        self.registry = ToolRegistry(file_tools())
+        self.registry = ToolRegistry(build_file_tools())
 
     def play(self, keys: list[Keys], works: list[Work]) -> Desk:
         return self.runner.run(interleaved(self, keys, works))

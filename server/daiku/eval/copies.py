@@ -17,7 +17,7 @@ from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.copyfolders import clear_path, write_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
-from daiku.tools.shell.gitsettings import FOR_TOOLS, git_settings
+from daiku.tools.shell.gitsettings import FOR_TOOLS, to_git_env
 from daiku.tools.shell.lines import CommandEnd, CommandPlace, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 from daiku.workspace.programs import find_program
@@ -27,7 +27,7 @@ ANSWER = ".daiku-answer.txt"
 """File with the model's last answer, for checks."""
 WHEN = "2026-01-01T00:00:00Z"
 """Fixed time of the first commit, so that equal copies have equal commits."""
-_COMMITTED = {**git_settings(FOR_TOOLS), **IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
+_COMMITTED = {**to_git_env(FOR_TOOLS), **IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
 
 
 @dataclass(frozen=True, slots=True)

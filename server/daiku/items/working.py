@@ -39,7 +39,7 @@ from daiku.texts.text import Text, text
 from daiku.tools.git.itemtree import diff_work_tree
 from daiku.tools.git.ownrun import GitRefusal
 from daiku.tools.shell.capture import MAX_LIST_BYTES, run_program
-from daiku.tools.shell.process import reaper_argv
+from daiku.tools.shell.process import wrap_in_reaper
 from daiku.trace.stores import open_stores
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.repository import may_be_repository
@@ -192,7 +192,7 @@ async def _start(environ: Mapping[str, str], where: Path, claim: Claim, place: P
     # -P: the current folder may be a stranger's repository, whose modules must not be imported.
     argv = [sys.executable, "-P", "-m", "daiku", "worker", "--attempt", claim.item]
     argv += ["--fence", str(claim.fence), "--place", str(place), "-C", str(where)]
-    result = await run_program(reaper_argv(argv), where, environ, None, MAX_LIST_BYTES, seconds=LONGEST)
+    result = await run_program(wrap_in_reaper(argv), where, environ, None, MAX_LIST_BYTES, seconds=LONGEST)
     try:
         return RunResult.model_validate_json(result.text.strip().rpartition("\n")[2])
     except ValidationError:

@@ -13,7 +13,7 @@ from daiku.domain.tools import ToolResult
 from daiku.run.rules.outside import Remembers
 from daiku.texts.rules.truncate import fence_as_data
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 LONGEST = 2_000
 """Maximum length of an entry in characters: a fact or a wish, not a file."""
@@ -46,7 +46,7 @@ async def _remember(memory: Remembers, args: RememberArgs, context: ToolContext)
     return (
         ToolResult(ok=True, text=f"Remembered as {memory_id}.")
         if memory_id
-        else failed("Nothing is left to remember.")
+        else build_failure("Nothing is left to remember.")
     )
 
 
@@ -66,7 +66,7 @@ async def _search(memory: Remembers, args: MemorySearchArgs, _: ToolContext) -> 
 async def _forget(memory: Remembers, args: ForgetArgs, _: ToolContext) -> ToolResult:
     if await memory.forget(args.id):
         return ToolResult(ok=True, text=f"Forgotten: {args.id}.")
-    return failed(f"Nothing with the id {args.id!r} is remembered; memory__search gives the ids.")
+    return build_failure(f"Nothing with the id {args.id!r} is remembered; memory__search gives the ids.")
 
 
 def memory_tools(memory: Remembers) -> tuple[Tool, ...]:

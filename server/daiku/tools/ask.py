@@ -7,7 +7,7 @@ from pydantic import Field
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class AskArgs(Args):
@@ -17,7 +17,7 @@ class AskArgs(Args):
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
     """Return an error: the loop handles valid questions, so this runs only for invalid arguments."""
-    return failed("user__ask needs a `question`.")
+    return build_failure("user__ask needs a `question`.")
 
 
 ASK_TOOLS = (

@@ -21,7 +21,7 @@ from daiku.team.rules.proof.evidence import EVERYWHERE, is_within
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import SETTLE_SECONDS
 from daiku.tools.files.sight import read_text, resolve_visible
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 NO_EDITOR = "No editor is connected that could tell. Use search__symbols or search__text instead."
 MAX_PLACES = 200
@@ -44,7 +44,7 @@ class PlaceArgs(Args):
 async def list_diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult:
     """List the editor's errors and warnings, the worst first. `data` = {errors: count by path}."""
     if context.editor is None:
-        return failed(NO_EDITOR)
+        return build_failure(NO_EDITOR)
     await _wait_for_editor(args.path or EVERYWHERE, context.editor, context)
     unsorted = await context.editor.diagnostics(args.path)
     ranked = sort_by_severity(unsorted)
@@ -86,14 +86,14 @@ async def _find_places(
     kind: str,
 ) -> ToolResult:
     if context.editor is None:
-        return failed(NO_EDITOR)
+        return build_failure(NO_EDITOR)
     lines = (await read_text(resolve_visible(context, args.path), args.path, context)).text.splitlines()
     if args.line > len(lines):
-        return failed(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
+        return build_failure(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
     line = lines[args.line - 1]
     character = line.find(args.symbol) if args.symbol else (args.character or 1) - 1
     if character < 0:
-        return failed(
+        return build_failure(
             f"Line {args.line} of {args.path} does not hold {args.symbol!r}; it reads: {line.strip()}"
         )
     locations = await request(context.editor, Position(line=args.line - 1, character=character))
@@ -111,7 +111,7 @@ async def _format_places(locations: Sequence[Location], context: ToolContext) ->
     """Format each place as `path:line:character | the line`. Places in hidden files are left out."""
     texts = {path: await _read_lines(path, context) for path in {place.path for place in locations}}
     return [
-        f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_line_at(lines, p.range.start.line)}"
+        f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_read_line(lines, p.range.start.line)}"
         for p in locations
         if (lines := texts[p.path]) is not None
     ]
@@ -128,7 +128,7 @@ async def _read_lines(path: str, context: ToolContext) -> list[str] | None:
         return None
 
 
-def _line_at(lines: list[str], number: int) -> str:
+def _read_line(lines: list[str], number: int) -> str:
     return lines[number].strip()[:200] if number < len(lines) else ""
 
 

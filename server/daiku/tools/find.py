@@ -9,7 +9,7 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.run.rules.calls.findtools import search_tools
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class FindArgs(Args):
@@ -29,7 +29,7 @@ async def find(args: FindArgs, context: ToolContext) -> ToolResult:
 
 async def call(_args: CallArgs, _context: ToolContext) -> ToolResult:
     """Return an error: a call with a tool's name runs as that tool, so this runs only without a name."""
-    return failed("tools__call needs the name of a `tool`. tools__find lists the names.")
+    return build_failure("tools__call needs the name of a `tool`. tools__find lists the names.")
 
 
 FIND_TOOLS = (

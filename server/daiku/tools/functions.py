@@ -18,7 +18,7 @@ from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.rules.patterns import lazy
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 if TYPE_CHECKING:
     from daiku.tools.signature import Signature
@@ -179,12 +179,12 @@ class _FunctionCall:
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            return failed(
+            return build_failure(
                 f"{self.name} was cancelled from within: it must not await what it cancelled itself."
             )
         except (CalledExit, SystemExit) as error:
             cause = error.args[0] if isinstance(error, CalledExit) else type(error).__name__
-            return failed(
+            return build_failure(
                 f"{self.name} ended by {cause}: return a value, or raise an Exception that says what is wrong."
             )
 
@@ -259,14 +259,16 @@ def build_result(name: str, value: object) -> ToolResult:
     if isinstance(value, str):
         return _check_length(called, value) or ToolResult(ok=True, text=_replace_surrogates(value))
     if isinstance(value, bytes | bytearray | memoryview):
-        return failed(f"{called} returned {kind}, and a model reads text: decode them, or {_RETURN_ADVICE}.")
+        return build_failure(
+            f"{called} returned {kind}, and a model reads text: decode them, or {_RETURN_ADVICE}."
+        )
     if isinstance(value, Awaitable):
         _close_coroutine(cast("object", value))
-        return failed(
+        return build_failure(
             f"{called} returned a {kind} that nobody awaits: make the function `async def` and `await` inside it."
         )
     if isinstance(value, Iterator | AsyncIterator):
-        return failed(f"{called} returned a {kind}: return a list of what it yields.")
+        return build_failure(f"{called} returned a {kind}: return a list of what it yields.")
     return _build_json_result(called, value)
 
 
@@ -275,7 +277,7 @@ def _build_json_result(called: str, value: object) -> ToolResult:
         text = to_json(value, inf_nan_mode="strings").decode()
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).removeprefix("Error serializing to JSON: ").split())[:200]
-        return failed(
+        return build_failure(
             f"{called} returned a {type(value).__name__} that cannot be written as JSON ({reason}): return text, "
             "numbers, lists, dicts, dataclasses or pydantic models."
         )
@@ -287,7 +289,7 @@ def _build_json_result(called: str, value: object) -> ToolResult:
 def _check_length(called: str, text: str) -> ToolResult | None:
     if len(text) <= MAX_CHARACTERS:
         return None
-    return failed(
+    return build_failure(
         f"{called} returned {len(text):,} characters, and at most {MAX_CHARACTERS:,} are taken: {_RETURN_ADVICE}."
     )
 

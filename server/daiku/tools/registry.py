@@ -27,7 +27,7 @@ from daiku.run.rules.calls.toolnames import (
 from daiku.run.rules.calls.toolsets import group_names, prompt_stub
 from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
 CACHE_SIZE = 256
 """Loaded tools in the cache (R1.38)."""
@@ -261,14 +261,16 @@ class ToolRegistry:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return failed(f"{wire_name(tool.name)} did not end within {tool.timeout:g} s and was stopped.")
+            return build_failure(
+                f"{wire_name(tool.name)} did not end within {tool.timeout:g} s and was stopped."
+            )
 
     def _build_failure(self, tool: Tool, error: Exception) -> ToolResult:
         if isinstance(error, DaikuError):
             text = " ".join(part for part in (error.failure.message, error.failure.hint) if part)
         else:
             text = f"{wire_name(tool.name)} failed: {type(error).__name__}: {error}"
-        return failed(truncate_middle(self._redact(text), 4000))
+        return build_failure(truncate_middle(self._redact(text), 4000))
 
 
 def _build_invalid(text: str) -> ToolResult:

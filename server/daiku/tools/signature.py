@@ -134,11 +134,11 @@ def _build_field(parameter: inspect.Parameter, hint: Any, called: str, text: str
     field_options: dict[str, Any] = {"description": description} if description else {}
     if parameter.default is inspect.Parameter.empty:
         return hint, Field(**field_options)
-    return hint, Field(default_factory=_omitted_default, **field_options)
+    return hint, Field(default_factory=_return_omitted, **field_options)
 
 
-def _omitted_default() -> None:
-    """Marks an argument that the model omitted: the function's own default applies."""
+def _return_omitted() -> None:
+    """Mark an argument that the model omitted: the function's own default applies."""
 
 
 def _read_annotation(hint: Any) -> str:

@@ -15,7 +15,7 @@ from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.documents.tools import build_document_tools
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.face import Face
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.find import FIND_TOOLS
@@ -51,7 +51,7 @@ def build_builtin_tools(
     """
     web = Web(cache=WebCache(home / "web" if home else None, redact=redact))
     return (
-        *file_tools(seen_texts),
+        *build_file_tools(seen_texts),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
         *build_shell_tools(home, terminals),

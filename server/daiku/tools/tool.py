@@ -55,7 +55,7 @@ Ask = Callable[[Text, tuple[Text, ...]], Awaitable[Answer]]
 """Asks the user a question, with choices or none, during a call."""
 
 
-def _empty_toolset() -> ToolSet:
+def _build_empty_toolset() -> ToolSet:
     return ToolSet(())
 
 
@@ -124,7 +124,7 @@ class ToolContext:
     """None if no user is there."""
     consented: bool = False
     """True if the user allowed this call after seeing its effect."""
-    toolset: Callable[[], ToolSet] = _empty_toolset
+    toolset: Callable[[], ToolSet] = _build_empty_toolset
     """The tools that the model was sent, and those that it can find."""
     outputs: Outputs | None = None
     """Store of complete command outputs; None: they are not stored."""
@@ -182,6 +182,6 @@ class Tool:
     """True if the tool cuts its result to the length that the call requests."""
 
 
-def failed(text: str) -> ToolResult:
+def build_failure(text: str) -> ToolResult:
     """Return a failed result: `text` says what was wrong and what would be right."""
     return ToolResult(ok=False, text=text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from daiku.settings.config import Config
-from daiku.tools.shell.background import MAX_CHARACTERS, Job
+from daiku.tools.shell.background import MAX_CHARACTERS, BackgroundJob
 from daiku.tools.shell.output import TruncatedOutput
 from daiku.tools.shell.printed import format_news
 from daiku.tools.tool import ToolContext
@@ -45,7 +45,7 @@ async def test_that_something_was_lost_is_said_once() -> None:
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job("x", process, ended)
+    job = BackgroundJob("x", process, ended)
     await asyncio.sleep(0)
     process.prints("x" * 1000)
     process.prints("y" * MAX_CHARACTERS)
@@ -75,7 +75,7 @@ async def test_news_that_are_too_long_name_the_whole_output_which_stays_under_th
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job("x", process, ended)
+    job = BackgroundJob("x", process, ended)
     await asyncio.sleep(0)
     process.prints("ready\n")
     assert format_news("npm-run-2", job.take(), job, context).whole == ""

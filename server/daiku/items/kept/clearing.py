@@ -9,7 +9,7 @@ from daiku.domain.items.item import OVER
 from daiku.items.items import ItemStore
 from daiku.items.processing import build_folder_name
 from daiku.tools.git.itemtree import remove_tree
-from daiku.tools.git.mirror import mirror_path
+from daiku.tools.git.mirror import find_mirror_path
 
 MAX_AGE_SECONDS = 7 * 86_400.0
 """Seconds for which a tree with unpushed work is kept, so that a person can look at it."""
@@ -23,7 +23,9 @@ async def remove_old_trees(home: Path, items: ItemStore, now: float) -> None:
     for record in items.records(*sorted(OVER)):
         name = build_folder_name(record.item)
         if name in names and record.claim is not None:
-            await remove_tree(mirror_path(home / "mirrors", record.claim.clone_url), home / "items" / name)
+            await remove_tree(
+                find_mirror_path(home / "mirrors", record.claim.clone_url), home / "items" / name
+            )
 
 
 def _list_old_folders(folder: Path, before: float) -> frozenset[str]:

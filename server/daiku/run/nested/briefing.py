@@ -257,12 +257,12 @@ async def _may_show(path: str, workspace: Workspace) -> bool:
 
 async def list_project(workspace: Workspace) -> str:
     """Return the project's file names and what the most referenced files define; both are limited."""
-    from daiku.tools.files.mapping import repository_map  # when used
+    from daiku.tools.files.mapping import build_repository_map  # when used
 
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""
     more = "\n[… more; files__list shows them …]" if len(names) > MOST_LISTED else ""
-    map_text = await repository_map(workspace, (), MAP_TOKENS)
+    map_text = await build_repository_map(workspace, (), MAP_TOKENS)
     listing = "\n".join(names[:MOST_LISTED]) + more
     return f"{listing}\n\nWhat they define:\n{map_text}" if map_text else listing

@@ -38,7 +38,7 @@ from daiku.team.rules.proof.gate import MissingProofs, find_missing_proofs
 from daiku.team.rules.tasks import PlanStep
 from daiku.texts.rules.words import limit_words
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.tool import failed
+from daiku.tools.tool import build_failure
 
 MAX_ROUNDS = 25
 """Model replies of one explorer, at most; the last one is its answer."""
@@ -65,10 +65,10 @@ class NestedTaskWork:
         parent = self.parent
         planner = parent.log.services.agents.find("planner")
         if parent.log.agent.name == planner.name:  # the planner cannot call itself
-            return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
+            return build_failure("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
         if not isinstance(back.handover, PlanMade):
-            return failed(f"No plan came of it: {back.problem or back.result}")
+            return build_failure(f"No plan came of it: {back.problem or back.result}")
         plan = back.handover.plan.model_copy(update={"goal": goal})  # the goal in the caller's wording
         parent.record(PlanEvent(plan=plan))
         text = f"{render_checklist(plan)}\n\n{back.result}".strip()
@@ -79,14 +79,14 @@ class NestedTaskWork:
         parent = self.parent
         place = tasks.find_plan_step(parent.record.state.plans.all, step_id)
         if place is None:
-            return failed(_step_not_found(step_id))
+            return build_failure(_step_not_found(step_id))
         if place.step.status == "completed":
-            return failed(text("tasks.completed", name=place.step.name))
+            return build_failure(text("tasks.completed", name=place.step.name))
         agent = build_task_maker(parent.log.services.registry.resolve, self._validate_task)
         request = build_tasks_request(place, parent.record.state.conversation.messages, self._task_tools())
         back = await nest(parent, self.call, Nested(agent, request, _build_brief(place, request)))
         if not isinstance(back.handover, TasksMade):
-            return failed(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
+            return build_failure(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
         place = tasks.with_list(self._reload(place), back.handover.tasks)
         parent.record(PlanEvent(plan=place.plan))
         return _format_task_list(place, back)
@@ -95,9 +95,9 @@ class NestedTaskWork:
         """Work through the step's tasks, or through `task_list` ({operation, args, id}), and report."""
         place = self._find_step(step_id, task_list)
         if place is None:
-            return failed(_step_not_found(step_id))
+            return build_failure(_step_not_found(step_id))
         if not self._has_begun() and (refusal := self._refusal_reason(place)):
-            return failed(refusal)
+            return build_failure(refusal)
         self._record(place)
         back = await self._work(place)
         place = tasks.reset_interrupted_tasks(self._reload(place))

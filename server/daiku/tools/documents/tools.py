@@ -24,7 +24,7 @@ from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.face import Face
 from daiku.tools.files.changing import FileToolsState, build_changing_tool, resolve_name
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 from daiku.workspace.globs import matcher
 from daiku.workspace.walk import files
 
@@ -40,7 +40,7 @@ def read_references(workspace: Workspace, patterns: Sequence[str]) -> Iterator[t
     for root in workspace.roots if patterns else ():
         matches = matcher(tuple(patterns))
         seen_paths = set[str]()
-        for folder in dict.fromkeys(root / _fixed_prefix(pattern) for pattern in patterns):
+        for folder in dict.fromkeys(root / _find_fixed_prefix(pattern) for pattern in patterns):
             for path in files(workspace.roots, folder) if folder.exists() else ():
                 place = path.relative_to(root).as_posix()
                 if not remaining or place in seen_paths or not matches(place):
@@ -56,7 +56,7 @@ def read_references(workspace: Workspace, patterns: Sequence[str]) -> Iterator[t
                 yield workspace.relative(path), content
 
 
-def _fixed_prefix(pattern: str) -> str:
+def _find_fixed_prefix(pattern: str) -> str:
     """Return the folder before the first wildcard of a pattern."""
     parts = pattern.lstrip("/").split("/")
     fixed_count = next(
@@ -80,7 +80,7 @@ def build_evaluate_tool(desk: DocumentDesk) -> Tool:
         if stored is not None:
             return _to_result(stored.model_copy(update={"cached": True}))
         if context.hand_over is None:
-            return failed("There is nobody to hand over to here.")
+            return build_failure("There is nobody to hand over to here.")
         handoff = await context.hand_over("eval", args.request)
         try:
             evaluation = Evaluated.model_validate((handoff.data or {}).get("handover"))
@@ -148,22 +148,22 @@ def build_apply_tool(desk: DocumentDesk) -> Tool:
     )
 
 
-def apply_changes(old: str, shown: str, document: Document, changes: tuple[Change, ...]) -> str | Refusal:
+def apply_changes(old: str, masked: str, document: Document, changes: tuple[Change, ...]) -> str | Refusal:
     """Apply `changes` of the text that was read to `old`, the current document.
 
-    `shown`: `old` with masked secrets. What the user typed meanwhile stays: a change that overlaps it is
+    `masked`: `old` with masked secrets. What the user typed meanwhile stays: a change that overlaps it is
     dropped.
     """
     patch = _to_patch(document.text, changes)
     if isinstance(patch, Refusal):
         return patch
-    if shown != document.text:
-        user_patch = patch_between(document.text, shown)
+    if masked != document.text:
+        user_patch = patch_between(document.text, masked)
         merged = merge_patches(user_patch, patch)
         if len(merged.dropped) == len(changes):
             return Refusal("The document was changed meanwhile wherever it was to be revised. Start again.")
-        patch = patch_between(shown, merged.new_text)
-    unmasked = unredact(old, shown, MARK, patch.change_map)
+        patch = patch_between(masked, merged.new_text)
+    unmasked = unredact(old, masked, MARK, patch.change_map)
     return unmasked if isinstance(unmasked, Refusal) else apply_map(old, unmasked)
 
 
@@ -189,13 +189,13 @@ def split_passages(text: str) -> Iterator[tuple[int, str]]:
             for offset in range(0, max(len(line.text), 1), MAX_PASSAGE)
         ):
             if pending and (is_break or size + len(piece) > MAX_PASSAGE):
-                if joined := "\n".join(pending).strip():
-                    yield first, joined
+                if passage := "\n".join(pending).strip():
+                    yield first, passage
                 first, pending, size = number, [], 0
             pending.append(piece)
             size += len(piece) + 1
-    if joined := "\n".join(pending).strip():
-        yield first, joined
+    if passage := "\n".join(pending).strip():
+        yield first, passage
 
 
 MAX_NEAREST = 5
@@ -219,7 +219,7 @@ def build_reference_tools(desk: DocumentDesk) -> tuple[Tool, ...]:
         try:
             return _to_result(await desk.references().search(passages, document.passages, MAX_NEAREST))
         except DaikuError as error:
-            return failed(error.failure.message)
+            return build_failure(error.failure.message)
 
     async def compare(_: NearArgs, context: ToolContext) -> ToolResult:
         guard = context.config.guardrails

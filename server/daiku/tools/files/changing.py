@@ -31,7 +31,7 @@ from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import resolve_writable
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.rules.notebooks.celltext import to_cell_change
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 from daiku.workspace.paths import refuse
 
 MAX_ATTEMPTS = 3
@@ -151,11 +151,11 @@ async def _build_patch(
     restored_text = restore_invisible(args.patch, "\n".join(text for text in texts.values() if text))
     if restored_text != args.patch and not isinstance(real := parse_patch(restored_text), Refusal):
         intents = real
-    for whole in (intent for intent in intents if isinstance(intent, WholeFile)):
-        old, name = texts[whole.path], names[whole.path]
-        real = context.workspace.locate(whole.path)
+    for rewrite in (intent for intent in intents if isinstance(intent, WholeFile)):
+        old, name = texts[rewrite.path], names[rewrite.path]
+        real = context.workspace.locate(rewrite.path)
         if old is not None and (
-            refusal := seen_texts.check_overwrite(context.session, real, name, old, whole.content)
+            refusal := seen_texts.check_overwrite(context.session, real, name, old, rewrite.content)
         ):
             return refusal
     built = await asyncio.to_thread(build_patch, intents, texts, insisted=insists)
@@ -214,22 +214,22 @@ async def carry_out(
             if isinstance(patch, Refusal):
                 return _format_refusal(patch)
             if context.place is not None and not is_inside(patch, context.place):
-                return failed(EDIT_MOVED)
+                return build_failure(EDIT_MOVED)
             if not context.consented and (reason := await asyncio.to_thread(explain_patch_effects, patch)):
-                return failed(
+                return build_failure(
                     f"Not done: {reason}. This needs the approval of the user: make the edit again."
                 )
             if context.wanted is None:
                 return await make_edit(label, patch, context, state.seen_texts)
             part = select_hunks(patch, context.wanted)
             if isinstance(part, Refusal):
-                return failed(part.text)
+                return build_failure(part.text)
             result = await make_edit(label, part.patch, context, state.seen_texts)
             notices = (result.text, render_left_out(part, context.wanted))
             return result.model_copy(update={"text": "\n\n".join(text for text in notices if text)})
         except StaleVersionError as error:
             stale = error.failure.message
-    return failed(f"{stale} It changed each of {MAX_ATTEMPTS} times: read it again, then edit.")
+    return build_failure(f"{stale} It changed each of {MAX_ATTEMPTS} times: read it again, then edit.")
 
 
 def _format_refusal(refusal: Refusal) -> ToolResult:
@@ -288,7 +288,7 @@ def build_changing_tool(
     )
 
 
-def file_tools(seen_texts: SeenTexts | None = None) -> tuple[Tool, ...]:
+def build_file_tools(seen_texts: SeenTexts | None = None) -> tuple[Tool, ...]:
     """Return the file tools; `seen_texts` records the texts that the model has read."""
     state = FileToolsState(OfferedEdits(), seen_texts or SeenTexts(), RefusedCalls())
     return (

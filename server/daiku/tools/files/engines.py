@@ -86,18 +86,18 @@ class PythonSearch:
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
         expression = compile_query(query)
-        async for path in self._files(query, place):
+        async for path in self._iterate_files(query, place):
             for hit in await asyncio.to_thread(_find_hits, path, expression, query):
                 yield hit
 
     async def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
         """See Engine."""
         expression = compile_query(query)
-        async for path in self._files(query, place):
+        async for path in self._iterate_files(query, place):
             if count := await asyncio.to_thread(_count_matches, path, expression, query):
                 yield FileCount(path, count)
 
-    async def _files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
+    async def _iterate_files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
         matches = matcher(query.globs)
         # ripgrep's order: folders and files sorted together by name
         paths = await asyncio.to_thread(lambda: sorted(files(self.roots, place.path), key=lambda p: p.parts))
@@ -109,7 +109,7 @@ class PythonSearch:
 _ASCII_CLASS = re.compile(r"\\[wWdDsSbB]")
 
 
-def ascii_note(query: Query) -> str:
+def find_ascii_note(query: Query) -> str:
     """Return a note if the query has a class that RE2 limits to ASCII, else an empty text."""
     if not query.regex or not _ASCII_CLASS.search(query.pattern):
         return ""
@@ -279,9 +279,9 @@ class Ripgrep:
         assert process.stderr is not None
         try:
             while line := await process.stdout.readline():
-                path, separator, rest = line.rstrip(b"\r\n").partition(b"\0")
+                path, separator, remainder = line.rstrip(b"\r\n").partition(b"\0")
                 if separator:
-                    yield Path(os.fsdecode(path)), rest
+                    yield Path(os.fsdecode(path)), remainder
             error_output = await process.stderr.read()
             if await process.wait() == 2 and error_output:
                 raise ValueError(_extract_reason(error_output.decode("utf-8", "replace")))

@@ -72,7 +72,7 @@ def _find_definitions(name: str, workspace: Workspace) -> list[tuple[int, str, T
     deadline = time.monotonic() + READ_SECONDS
     matches: list[tuple[int, str, Tag]] = []
     for path in files(workspace.roots):
-        file = _INDEX.file(path, deadline)
+        file = _INDEX.read_file(path, deadline)
         for tag in file.tags if file is not None else ():
             if tag.is_definition and last_part in (lower := tag.name.lower()):
                 distance = (
@@ -94,11 +94,13 @@ async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
     known_paths = {stat.path for stat in context.done().files}
     if context.editor is not None:
         known_paths |= set(context.editor.open_files())
-    text = await repository_map(context.workspace, known_paths, args.budget or MAP_TOKENS, context.asked)
+    text = await build_repository_map(
+        context.workspace, known_paths, args.budget or MAP_TOKENS, context.asked
+    )
     return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
 
 
-async def repository_map(
+async def build_repository_map(
     workspace: Workspace, known_paths: Collection[str], budget: int, request: str = ""
 ) -> str:
     """Build the map of the workspace's source in at most `budget` tokens; empty without source code.
@@ -125,7 +127,7 @@ def _build_map(workspace: Workspace, known_paths: Collection[str], budget: int, 
 
 def _read_sources(places: Mapping[str, Path]) -> dict[str, SourceFile]:
     deadline = time.monotonic() + READ_SECONDS
-    read = ((name, _INDEX.file(path, deadline)) for name, path in places.items())
+    read = ((name, _INDEX.read_file(path, deadline)) for name, path in places.items())
     return {name: file for name, file in read if file is not None}
 
 

@@ -22,7 +22,7 @@ from daiku.tools.face import Face
 from daiku.tools.files.notebooks import to_editable
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import VisiblePath, read_text, resolve_visible
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 from daiku.workspace.dependencies import dependency_folder
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.globs import matcher, split_globs
@@ -62,7 +62,7 @@ async def read(seen_texts: SeenTexts, args: ReadArgs, context: ToolContext) -> T
     real = visible.real
     exists = real.exists() if visible.folder else await context.workspace.exists(args.path)
     if not exists:
-        return failed(await asyncio.to_thread(describe_missing, context, real))
+        return build_failure(await asyncio.to_thread(describe_missing, context, real))
     if real.is_dir():
         return await list_files(ListArgs(path=args.path), context)
     if real.suffix.lower() in PICTURES:
@@ -77,7 +77,7 @@ async def read(seen_texts: SeenTexts, args: ReadArgs, context: ToolContext) -> T
         return ToolResult(ok=True, text=f"{file.path} is empty.", plain=text)
     first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
     if first > len(lines) or last < first:
-        return failed(
+        return build_failure(
             f"{file.path} has {len(lines)} lines; {first} to {args.end_line or 'the end'} are none of them."
         )
     end, listing = _format_lines(file.path, lines, first, last, numbers=args.line_numbers)
@@ -114,11 +114,11 @@ def _format_lines(path: str, lines: list[str], first: int, last: int, *, numbers
 def _read_output(args: ReadArgs, context: ToolContext) -> ToolResult:
     text = context.outputs.read(context.session, args.path) if context.outputs is not None else None
     if text is None:
-        return failed(f"There is no {args.path} here, or no longer. Run the command again.")
+        return build_failure(f"There is no {args.path} here, or no longer. Run the command again.")
     lines = text.removesuffix("\n").split("\n")
     first, last = args.start_line or 1, min(args.end_line or len(lines), len(lines))
     if first > len(lines) or last < first:
-        return failed(f"{args.path} has {len(lines)} lines.")
+        return build_failure(f"{args.path} has {len(lines)} lines.")
     return ToolResult(
         ok=True, text=_format_lines(args.path, lines, first, last, numbers=args.line_numbers)[1], plain=text
     )
@@ -150,7 +150,7 @@ def _read_picture(context: ToolContext, real: Path) -> ToolResult:
     data = read_bytes(roots, real, name, _LARGEST_IMAGE)
     picture = fit_picture(base64.b64encode(data).decode())
     if picture.problem:
-        return failed(f"{name} is not shown: {picture.problem}.")
+        return build_failure(f"{name} is not shown: {picture.problem}.")
     image = ToolImage(media_type=picture.media_type, data=picture.data)
     text = f"{name}: a picture, {len(data):,} bytes. {picture.note}".rstrip()
     return ToolResult(ok=True, text=text, images=(image,))
@@ -163,7 +163,7 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
     visible = VisiblePath(roots[0]) if is_workspace and roots else resolve_visible(context, args.path)
     start = None if is_workspace and len(roots) > 1 else visible.real
     if start is not None and not start.is_dir():
-        return failed(
+        return build_failure(
             f"{args.path} is a file: read it with files__read."
             if start.exists()
             else describe_missing(context, start)

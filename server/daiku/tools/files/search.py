@@ -26,13 +26,13 @@ from daiku.tools.files.engines import (
     PythonSearch,
     Query,
     Ripgrep,
-    ascii_note,
     compile_query,
+    find_ascii_note,
     find_ripgrep,
 )
 from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
 from daiku.tools.files.sight import VisiblePath, resolve_visible
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 from daiku.workspace.globs import split_globs
 from daiku.workspace.ignores import Ignores
 from daiku.workspace.paths import root_of
@@ -114,7 +114,7 @@ def search_output(path: str, pattern: str, *, literal: bool, context: ToolContex
     """
     text = context.outputs.read(context.session, path) if context.outputs is not None else None
     if text is None:
-        return failed(f"There is no {path} here, or no longer. Run the command again.")
+        return build_failure(f"There is no {path} here, or no longer. Run the command again.")
     query = Query(pattern, regex=not literal)
     try:
         requested = compile_query(query)
@@ -123,16 +123,20 @@ def search_output(path: str, pattern: str, *, literal: bool, context: ToolContex
         requested = compile_query(query)
     lines = text.removesuffix("\n").split("\n")
     ignoring_case = compile_query(replace(query, ignore_case=True))
-    plain = compile_query(Query(pattern, ignore_case=True))
-    for expression in (requested, ignoring_case, plain):
+    as_plain_text = compile_query(Query(pattern, ignore_case=True))
+    for expression in (requested, ignoring_case, as_plain_text):
         matches = [index for index, line in enumerate(lines) if expression.search(line[:SEARCHED_LENGTH])]
         if matches:
             excerpts = [
                 f"{path}:{index + 1}: {lines[index][:OUTPUT_LINE_LENGTH]}" for index in matches[:MAX_LINES]
             ]
-            more = [f"[… {len(matches) - MAX_LINES} more lines match …]"] if len(matches) > MAX_LINES else []
-            return ToolResult(ok=True, text="\n".join([*excerpts, *more]))
-    nothing = f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case.{ascii_note(query)}"
+            omitted_note = (
+                [f"[… {len(matches) - MAX_LINES} more lines match …]"] if len(matches) > MAX_LINES else []
+            )
+            return ToolResult(ok=True, text="\n".join([*excerpts, *omitted_note]))
+    nothing = (
+        f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case.{find_ascii_note(query)}"
+    )
     return ToolResult(ok=True, text=nothing)
 
 
@@ -178,15 +182,15 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
         else resolve_visible(context, args.path or ".")
     )
     if not visible.real.exists():
-        return failed(f"There is no file or folder {context.workspace.relative(visible.real)}.")
+        return build_failure(f"There is no file or folder {context.workspace.relative(visible.real)}.")
     search = _Search(args, context, visible, asyncio.get_running_loop().time() + TIMEOUT_SECONDS)
     explanation = reason = ""
-    failed_readings: list[_Reading] = []
+    failed_readings: list[_PatternReading] = []
     for reading in _list_readings(args):
         if explanation and reading.query.regex:
             continue  # it is not a valid expression
         try:
-            answer = await search.answer(reading.query)
+            answer = await search.search(reading.query)
         except ValueError as error:
             reason = str(error)
             explanation = f"The pattern is no regular expression ({error}) and was taken as plain text."
@@ -200,13 +204,13 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
             return ToolResult(ok=True, text="\n".join(part for part in (*notes, answer) if part))
         failed_readings.append(reading)
     if not failed_readings:
-        return failed(f"The search cannot be made: {reason}")
+        return build_failure(f"The search cannot be made: {reason}")
     ways = " nor ".join(reading.way for reading in failed_readings)
     nothing = f"Nothing matches {args.pattern!r}: neither {ways}.{search.note_on(failed_readings[0].query)}"
     return ToolResult(ok=True, text=f"{explanation}\n{nothing}" if explanation else nothing)
 
 
-class _Reading(NamedTuple):
+class _PatternReading(NamedTuple):
     """One way to interpret the pattern: its query, its name, and the note for a match that only it found."""
 
     query: Query
@@ -214,7 +218,7 @@ class _Reading(NamedTuple):
     note: str
 
 
-def _list_readings(args: TextArgs) -> tuple[_Reading, ...]:
+def _list_readings(args: TextArgs) -> tuple[_PatternReading, ...]:
     """Return the ways to interpret the pattern, without duplicates, the requested one first."""
     literal = args.literal
     is_plain = re.escape(args.pattern) == args.pattern or args.pattern.isalnum()
@@ -226,14 +230,14 @@ def _list_readings(args: TextArgs) -> tuple[_Reading, ...]:
         globs=split_globs(args.glob or ""),
         context=min(args.context, _MAX_CONTEXT),
     )
-    readings = [_Reading(query, "as plain text" if literal else "as a regular expression", "")]
+    readings = [_PatternReading(query, "as plain text" if literal else "as a regular expression", "")]
     if not literal and not is_plain:
         note = "No line matches it as a regular expression; these hold it as plain text:"
-        readings.append(_Reading(replace(query, regex=False, multiline=False), "as plain text", note))
+        readings.append(_PatternReading(replace(query, regex=False, multiline=False), "as plain text", note))
     if not args.ignore_case:
         note = "No line matches it in this case; these do where upper and lower case count as the same:"
         readings.extend(
-            _Reading(replace(first.query, ignore_case=True), f"{first.way} in any case", note)
+            _PatternReading(replace(first.query, ignore_case=True), f"{first.way} in any case", note)
             for first in tuple(readings)
         )
     return tuple(readings)
@@ -264,9 +268,9 @@ class _Search:
 
     def note_on(self, query: Query) -> str:
         """Return a note if this engine interprets the query more narrowly than ripgrep; else empty."""
-        return ascii_note(query) if isinstance(self._engine, PythonSearch) else ""
+        return find_ascii_note(query) if isinstance(self._engine, PythonSearch) else ""
 
-    async def answer(self, query: Query) -> str:
+    async def search(self, query: Query) -> str:
         """Return the formatted matches; empty if there are none. Raises ValueError for an invalid pattern."""
         if self._args.mode == "content":
             return await self._format_matches(query)
@@ -284,9 +288,9 @@ class _Search:
             lines.append(
                 f"{total:,} {_pluralize(total, 'match', 'matches')} in {len(counts):,} {_pluralize(len(counts), 'file', 'files')}"
             )
-        rest = counts[self._limit :]
-        if rest:
-            lines.append(f"[… {_count_rest(rest)}; narrow it with path, glob or a longer pattern …]")
+        omitted = counts[self._limit :]
+        if omitted:
+            lines.append(f"[… {_count_rest(omitted)}; narrow it with path, glob or a longer pattern …]")
         return "\n".join([*lines, TIMEOUT_NOTE] if timed_out else lines)
 
     async def _format_matches(self, query: Query) -> str:
@@ -300,17 +304,19 @@ class _Search:
 
     async def _format_rest(self, query: Query, page: Page) -> str:
         counts, timed_out = await self._collect_counts(query)
-        shown = page.matches
+        shown_counts = page.matches
         if query.multiline:  # matches are counted, but lines are shown
-            rest = [each for each in counts if each.path not in shown]
+            omitted = [each for each in counts if each.path not in shown_counts]
             summary = (
-                f"more matches in files already shown, and {_count_rest(rest)}"
-                if rest
+                f"more matches in files already shown, and {_count_rest(omitted)}"
+                if omitted
                 else "more matches in files already shown"
             )
         else:
-            rest = [each._replace(matches=each.matches - shown.get(each.path, 0)) for each in counts]
-            summary = _count_rest([each for each in rest if each.matches > 0])
+            omitted = [
+                each._replace(matches=each.matches - shown_counts.get(each.path, 0)) for each in counts
+            ]
+            summary = _count_rest([each for each in omitted if each.matches > 0])
         return f"[… {'at least ' if timed_out else ''}{summary}; narrow it with path, glob or a longer pattern …]"
 
     async def _collect_counts(self, query: Query) -> tuple[list[FileCount], bool]:

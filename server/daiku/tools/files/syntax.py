@@ -15,7 +15,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.edits.rules.matching.refusal import number_lines
 from daiku.texts.rules.truncate import truncate_middle
-from daiku.tools.files.tags import parser_for
+from daiku.tools.files.tags import create_parser
 
 MAX_TEXT = 400_000
 """Characters of the longest text that is checked."""
@@ -57,8 +57,8 @@ class OfferedEdits:
         """Return the syntax errors that the patch would cause; empty if none, or if this edit was refused before."""
         reports: list[str] = []
         for change in patch.files:
-            key = _refusal_key(change, session)
-            if key in self._refused or (flaw := new_flaw(change)) is None:
+            key = _build_key(change, session)
+            if key in self._refused or (flaw := find_new_flaw(change)) is None:
                 continue
             self._refused[key] = None
             reports.append(_format_flaw(change, flaw))
@@ -66,10 +66,12 @@ class OfferedEdits:
             self._refused.popitem(last=False)
         if not reports:
             return ""
-        more = f"… and {len(reports) - _MAX_REPORTED} more files" if len(reports) > _MAX_REPORTED else ""
+        omitted_note = (
+            f"… and {len(reports) - _MAX_REPORTED} more files" if len(reports) > _MAX_REPORTED else ""
+        )
         end = "Mend the edit. If it is meant so, send exactly the same edit again: it will be made."
         return "\n".join(
-            part for part in ("Nothing was changed.", *reports[:_MAX_REPORTED], more, end) if part
+            part for part in ("Nothing was changed.", *reports[:_MAX_REPORTED], omitted_note, end) if part
         )
 
 
@@ -94,7 +96,7 @@ def _hash_text(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _refusal_key(change: FileChange, session: str) -> str:
+def _build_key(change: FileChange, session: str) -> str:
     parts = (session, change.to or change.path, change.new or "")
     return _hash_text("\0".join(parts))
 
@@ -108,7 +110,7 @@ def _format_flaw(change: FileChange, flaw: Flaw) -> str:
     return f"{change.to or change.path} {verb}: line {flaw.line}: {flaw.why}\n{truncate_middle(excerpt, _MAX_EXCERPT)}"
 
 
-def new_flaw(change: FileChange) -> Flaw | None:
+def find_new_flaw(change: FileChange) -> Flaw | None:
     """Return the syntax error that a change introduces; None if there is none or it cannot be checked."""
     new, path = change.new, change.to or change.path
     if new is None or new == change.old or not new.strip():
@@ -183,11 +185,11 @@ def _check_toml(text: str, _suffix: str) -> Flaw | None:
 
 
 def _has_grammar(suffix: str) -> bool:
-    return parser_for(suffix) is not None
+    return create_parser(suffix) is not None
 
 
 def _check_by_grammar(text: str, suffix: str) -> Flaw | None:
-    parser = parser_for(suffix)
+    parser = create_parser(suffix)
     if parser is None:
         return None
     data = text.encode("utf-8", "replace")
@@ -196,10 +198,10 @@ def _check_by_grammar(text: str, suffix: str) -> Flaw | None:
         return None
     node = root
     while True:  # find the innermost node with the error
-        wrong = next((child for child in node.children if child.has_error or child.is_missing), None)
-        if wrong is None or node.is_error:
+        error_child = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if error_child is None or node.is_error:
             break
-        node = wrong
+        node = error_child
     line = node.start_point[0] + 1
     if node.is_missing:
         return Flaw(line, f"{node.type!r} is missing")

@@ -97,7 +97,7 @@ def _load_grammar(module: str, function: str) -> _Grammar | None:
         return None
 
 
-def parser_for(suffix: str) -> Parser | None:
+def create_parser(suffix: str) -> Parser | None:
     """Return a new parser for a suffix (lower case, with its dot); None without a grammar."""
     grammar = _load_grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
     return None if grammar is None else type(grammar.parser)(grammar.parser.language)
@@ -110,7 +110,7 @@ class SourceIndex:
         self._files: OrderedDict[Path, tuple[tuple[int, int], SourceFile]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def file(self, path: Path, deadline: float) -> SourceFile | None:
+    def read_file(self, path: Path, deadline: float) -> SourceFile | None:
         """Return what `path` defines and imports.
 
         Returns None for a file that is not source, too large, unreadable, or not cached after `deadline`

@@ -12,7 +12,7 @@ from daiku.items.rules.harmless import clean_commit_message
 from daiku.tools.face import Face
 from daiku.tools.git.git import StatusArgs, find_repository, run_in_repository, status
 from daiku.tools.git.repository import GitRepository
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _SUBMODULE_MODE = "160000"
@@ -37,9 +37,9 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
     repository, names = located
     for pathspecs, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
         if pathspecs and (problem := await _stage(repository, pathspecs, options)):
-            return failed(problem)
+            return build_failure(problem)
     if not await _has_staged_changes(repository):
-        return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
+        return build_failure("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
     argv = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message is passed on standard input, so that it cannot be parsed as an option.
     message = args.message if context.personal else clean_commit_message(args.message)

@@ -17,7 +17,7 @@ from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text as sentence
 from daiku.tools.face import Face
 from daiku.tools.git.repository import STATUS_TOO_SLOW, GitRepository, open_repository
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 MAX_SUBMODULES = 50
 """Submodules that are included."""
@@ -163,7 +163,9 @@ async def run_tool(
     `shows_content`: the output has text of files. Files of secrets and closed files are left out.
     """
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
-        return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
+        return build_failure(
+            f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD."
+        )
     located = await find_repository(paths, context)
     if isinstance(located, ToolResult):
         return located
@@ -188,7 +190,7 @@ async def run_in_repository(
     if shows_content:
         excluded = await _find_hidden(opened, argv, ref, names, context.workspace)
         if isinstance(excluded, str):
-            return failed(excluded)
+            return build_failure(excluded)
         hidden = excluded
         pathspecs = [f":(literal){name}" for name in names] + [
             f":(top,exclude,literal){name}" for name in hidden
@@ -197,7 +199,7 @@ async def run_in_repository(
     code, text = await opened.run(command, stdin=stdin, literal=not shows_content)
     data: JsonObject = {"exitCode": code, "output": text}
     if code == STATUS_TOO_SLOW:
-        return failed(sentence("git.slow"))
+        return build_failure(sentence("git.slow"))
     if code != 0:
         return ToolResult(ok=False, text=f"git {argv[0]} failed with exit code {code}:\n{text}", data=data)
     reason = "they look like files of secrets or are closed to you"
@@ -240,23 +242,23 @@ async def find_repository(
         return located
     root, names = located
     opened = await open_repository(root, context.workspace.roots)
-    return failed(opened) if isinstance(opened, str) else (opened, names)
+    return build_failure(opened) if isinstance(opened, str) else (opened, names)
 
 
 def _find_folder(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
     """Return the workspace folder that git runs in, and `paths` relative to it."""
     roots = context.workspace.roots
     if not roots:
-        return failed("No folder is open.")
+        return build_failure("No folder is open.")
     try:
         places = [context.workspace.locate(path) for path in paths]
     except DaikuError as error:
-        return failed(f"Not run: {error.failure.message}")
+        return build_failure(f"Not run: {error.failure.message}")
     root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
     root = find_nearest_repository(root, places)
     names = [os.path.relpath(place, root) for place in places]
     if any(name.startswith("..") for name in names):
-        return failed(
+        return build_failure(
             "Not run: the paths lie in different folders of the workspace. Name those of one folder."
         )
     return root, names

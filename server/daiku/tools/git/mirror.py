@@ -37,7 +37,7 @@ async def update_mirror(folder: Path, remote: Remote, *, kept_name: str = "") ->
     """
     if not check_address(remote) or (kept_name and not is_branch(kept_name)):
         return make_refusal("unusable")
-    path = mirror_path(folder, remote.url)
+    path = find_mirror_path(folder, remote.url)
     refspecs = (f"+refs/heads/*:{_BRANCHES}*",)
     if kept_name:  # a pattern may match nothing without failure
         refspecs += (f"+{_KEPT_REFS}{kept_name}/*:{_FETCHED_REFS}{kept_name}/*",)
@@ -53,9 +53,9 @@ async def update_mirror(folder: Path, remote: Remote, *, kept_name: str = "") ->
         return await _create(path, remote, refspecs) or path
 
 
-def mirror_path(folder: Path, url: str) -> Path:
+def find_mirror_path(folder: Path, url: str) -> Path:
     """Return the path of the mirror of `url` below `folder`."""
-    return folder / _folder_name(url)
+    return folder / _build_folder_name(url)
 
 
 async def read_head(path: Path, name: str) -> str:
@@ -150,7 +150,7 @@ def _has_work_trees(path: Path) -> bool:
     return False
 
 
-def _folder_name(url: str) -> str:
+def _build_folder_name(url: str) -> str:
     """Return a readable folder name that is unique for the address."""
     parts = urlsplit(url)
     readable = re.sub(r"[^A-Za-z0-9]+", "-", f"{parts.hostname or ''}{parts.path.removesuffix('.git')}")

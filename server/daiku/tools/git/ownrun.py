@@ -12,8 +12,8 @@ from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 from daiku.tools.git.repository import STATUS_TOO_SLOW, is_listing, run_listing
 from daiku.tools.shell.capture import TIMED_OUT, ProgramResult, run_program, wait_for_program
-from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, git_settings
-from daiku.tools.shell.process import reaper_argv
+from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, to_git_env
+from daiku.tools.shell.process import wrap_in_reaper
 from daiku.workspace.programs import find_program, safe_path
 from daiku.workspace.repository import REACHES_NOTHING
 
@@ -189,7 +189,7 @@ async def run_git(
     full_env = _build_environment(roots, settings, env or {})
 
     async def run(limit: float) -> ProgramResult:
-        command = reaper_argv([git, "--no-pager", *argv])
+        command = wrap_in_reaper([git, "--no-pager", *argv])
         return await run_program(
             command, cwd, full_env, stdin, MAX_LIST_BYTES, seconds=limit, inherited=inherited
         )
@@ -223,7 +223,7 @@ def read_git(
 def _build_environment(roots: tuple[Path, ...], settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
     """Build the environment for git. `settings` and `env` override the defaults."""
     path = safe_path(os.environ.get("PATH") or os.defpath, roots)
-    settings_env = git_settings((*FOR_TOOLS, *_OWN, *settings))
+    settings_env = to_git_env((*FOR_TOOLS, *_OWN, *settings))
     return {**_ENVIRONMENT, **settings_env, "PATH": path, **env}
 
 

@@ -89,7 +89,7 @@ async def push(
     No commits of others are dropped, and the branch `default` is never pushed. After the refusal
     `unreachable` the push may have happened; `read_remote_head` tells.
     """
-    ref = _full_ref(branch)
+    ref = _expand_ref(branch)
     if not ref or not COMMIT_ID.fullmatch(commit) or (expected and not COMMIT_ID.fullmatch(expected)):
         return make_refusal("unusable")
     if not default or branch == default:
@@ -138,7 +138,7 @@ def _parse_push(result: ProgramResult, ref: str, commit: str, expected: str) -> 
 async def delete_ref(mirror: Path, remote: Remote, name: str, expected: str) -> GitRefusal | None:
     """Delete the ref `name` below PRIVATE from the server if it is at `expected`. Returns the refusal, if
     any."""
-    if not name.startswith(PRIVATE) or not _full_ref(name) or not COMMIT_ID.fullmatch(expected):
+    if not name.startswith(PRIVATE) or not _expand_ref(name) or not COMMIT_ID.fullmatch(expected):
         return make_refusal("unusable")
     argv = ["push", "--porcelain", "--no-verify", "--no-signed", f"--force-with-lease={name}:{expected}"]
     argv += _wrap_program(remote, "receive-pack")
@@ -151,7 +151,7 @@ async def delete_ref(mirror: Path, remote: Remote, name: str, expected: str) -> 
 
 async def read_remote_head(remote: Remote, branch: str) -> str | GitRefusal:
     """Return the current commit of the server's `branch`; empty if there is none."""
-    ref = _full_ref(branch)
+    ref = _expand_ref(branch)
     if not ref:
         return make_refusal("unusable")
     refs = await _list_refs(remote, ("--quiet",), ref)
@@ -288,7 +288,7 @@ def _wrap_program(remote: Remote, name: str) -> tuple[str, ...]:
     return (f"--{name}={' '.join([*env, 'git', *settings, name])}",)
 
 
-def _full_ref(branch: str) -> str:
+def _expand_ref(branch: str) -> str:
     if branch.startswith(PRIVATE):
         return branch if is_branch(branch.removeprefix(PRIVATE)) else ""
     return f"refs/heads/{branch}" if is_branch(branch) else ""

@@ -12,7 +12,7 @@ from daiku.dataclass import dataclass
 from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.texts.text import text
 from daiku.tools.shell.capture import DEFAULT_SECONDS, MAX_LIST_BYTES, TIMED_OUT, ProgramResult, run_program
-from daiku.tools.shell.gitsettings import FOR_TOOLS, LIST_ARGUMENTS, Settings, git_settings, parse_settings
+from daiku.tools.shell.gitsettings import FOR_TOOLS, LIST_ARGUMENTS, Settings, parse_settings, to_git_env
 from daiku.workspace.programs import find_program, safe_path
 from daiku.workspace.repository import REACHES_NOTHING, git_places, has_timed_out, note_timeout
 
@@ -160,7 +160,7 @@ async def _run_program(
         **REACHES_NOTHING,
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ATTR_NOSYSTEM": "1",
-        **git_settings((*FOR_TOOLS, *opened.off)),
+        **to_git_env((*FOR_TOOLS, *opened.off)),
         **(extra_env or {}),
     }
     command = [opened.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]

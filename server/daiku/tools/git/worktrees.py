@@ -71,11 +71,11 @@ class WorktreeChanges:
     unfit: tuple[str, ...] = ()
 
 
-async def find_base(roots: tuple[Path, ...], own: Collection[str], folder: Path) -> WorktreeBase | Text:
+async def find_base(roots: tuple[Path, ...], own_files: Collection[str], folder: Path) -> WorktreeBase | Text:
     """Return the commit to make worktrees from, or the reason that none can be made.
 
-    Uncommitted changes of the files `own` (relative to the project) are included. `folder` is for temporary
-    files. Raises OSError, WorktreeError.
+    Uncommitted changes of the files `own_files` (relative to the project) are included. `folder` is for
+    temporary files. Raises OSError, WorktreeError.
     """
     if len(roots) != 1:
         return text("git.several_folders") if roots else text("git.no_folder")
@@ -90,7 +90,7 @@ async def find_base(roots: tuple[Path, ...], own: Collection[str], folder: Path)
         return text("git.submodules")
     uncommitted = await _list_uncommitted(opened)
     subfolder = opened.root.resolve().relative_to(top).as_posix()
-    own_paths = {name if subfolder == "." else f"{subfolder}/{name}" for name in own}
+    own_paths = {name if subfolder == "." else f"{subfolder}/{name}" for name in own_files}
     if foreign := [name for name in uncommitted if name not in own_paths]:
         if len(foreign) == 1:
             return text("git.uncommitted", name=foreign[0])
@@ -185,7 +185,7 @@ def discard_worktree(place: Path, top: Path, *, settle: float = 0.0) -> bool:
         if not place.exists():
             break
         time.sleep(pause)
-    entries_folder = _common_folder(top) / "worktrees"
+    entries_folder = _find_common_folder(top) / "worktrees"
     for entry in _list_folder(entries_folder):
         with suppress(OSError):
             if Path((entry / "gitdir").read_text("utf-8").strip()) == place / ".git":
@@ -206,7 +206,7 @@ def _list_folder(folder: Path) -> list[Path]:
         return []
 
 
-def _common_folder(top: Path) -> Path:
+def _find_common_folder(top: Path) -> Path:
     """Return the repository's common git folder: the project may be a worktree, or have it elsewhere."""
     git = top / ".git"
     if git.is_dir():

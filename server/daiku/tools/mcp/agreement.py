@@ -10,7 +10,7 @@ from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.definitions import Listing, OfferedTool, describe_changes, hash_text
-from daiku.tools.mcp.launch import Launch, token_path
+from daiku.tools.mcp.launch import Launch, find_token_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class ServerConsent:
                 remember=text("mcp.remember_use", name=self.launch.name),
             )
         differs = self.describe_changes()
-        if not differs or not self.is_allowed or self._declined == self._digest():
+        if not differs or not self.is_allowed or self._declined == self._hash_listing():
             return None
         return ConsentQuestion(
             server=self.launch.name,
-            key=f"mcp:{self.launch.name}:{self._digest()}",
+            key=f"mcp:{self.launch.name}:{self._hash_listing()}",
             preview=text("mcp.offer_changed", name=self.launch.name, differs=differs),
             why=text("mcp.changed_since", name=self.launch.name),
             remember=text("mcp.remember_now", name=self.launch.name),
@@ -89,7 +89,7 @@ class ServerConsent:
         if question.key.endswith(self.launch.digest):
             self._consent = Consent(launch=self.launch.digest, answer="allow" if is_allowed else "reject")
         elif not is_allowed:
-            self._declined = self._digest()
+            self._declined = self._hash_listing()
             return
         elif self._consent is not None:
             self._consent = self._consent.model_copy(update={"tools": self.listing.digests})
@@ -100,7 +100,7 @@ class ServerConsent:
     def forget(self) -> None:
         """Delete the consent and the sign-in."""
         self._consent, self._is_loaded, self._declined = None, False, ""
-        token_path(self._host.home, self.launch.settings.url).unlink(missing_ok=True)
+        find_token_path(self._host.home, self.launch.settings.url).unlink(missing_ok=True)
 
     def describe_changes(self) -> Text:
         """Describe what is new or changed since the user consented; empty if nothing is."""
@@ -108,7 +108,7 @@ class ServerConsent:
         agreed = consent.tools if consent is not None else None
         return NO_TEXT if agreed is None else describe_changes(agreed, self.listing)
 
-    def _digest(self) -> str:
+    def _hash_listing(self) -> str:
         return hash_text(repr(sorted(self.listing.digests.items())))
 
     @property

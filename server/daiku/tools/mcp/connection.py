@@ -27,7 +27,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.definitions import Listing, build_listing, clean_text, remove_hidden
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import Launch, McpServerError
-from daiku.tools.mcp.transport.lenient import lenient_transport
+from daiku.tools.mcp.transport.lenient import open_lenient_transport
 from daiku.tools.mcp.transport.oauth import build_auth
 from daiku.tools.mcp.transport.server_transport import ServerTransport
 from daiku.tools.tool import Ask
@@ -94,8 +94,8 @@ def _read_content(content: Sequence[types.ContentBlock]) -> tuple[str, tuple[Too
             case types.AudioContent():
                 lines.append(f"[sound: {block.mime_type}, {len(block.data)} characters]")
             case types.ResourceLink():
-                about = f" ({block.description})" if block.description else ""
-                lines.append(f"[resource {block.uri}: {block.name}{about}]")
+                description = f" ({block.description})" if block.description else ""
+                lines.append(f"[resource {block.uri}: {block.name}{description}]")
             case types.EmbeddedResource():
                 lines.append(_format_block(block.resource))
     if len(content) > MAX_BLOCKS:
@@ -227,7 +227,7 @@ class McpConnection:
 
     async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
         if self._client is None or self.ended.is_set():
-            raise McpServerError(self._reason_or(text("mcp.not_connected")), is_lost=True)
+            raise McpServerError(self._choose_reason(text("mcp.not_connected")), is_lost=True)
         try:
             return await work(self._client)
         except Exception as error:
@@ -240,7 +240,7 @@ class McpConnection:
             case McpServerError():
                 return error
             case MCPError(code=types.CONNECTION_CLOSED):
-                return McpServerError(self._reason_or(text("mcp.ended")), is_lost=True)
+                return McpServerError(self._choose_reason(text("mcp.ended")), is_lost=True)
             case MCPError(message="Session terminated"):
                 return McpServerError(text("mcp.forgot_session"), is_lost=True)
             case MCPError():
@@ -253,14 +253,14 @@ class McpConnection:
                 return McpServerError(text("mcp.wrong_answer"), is_lost=False)
             case httpx2.HTTPError() | OSError():
                 return McpServerError(
-                    self._reason_or(_clean_message(str(error) or type(error).__name__)), is_lost=True
+                    self._choose_reason(_clean_message(str(error) or type(error).__name__)), is_lost=True
                 )
             case _:
                 return McpServerError(
-                    self._reason_or(_clean_message(f"{type(error).__name__}: {error}")), is_lost=False
+                    self._choose_reason(_clean_message(f"{type(error).__name__}: {error}")), is_lost=False
                 )
 
-    def _reason_or(self, otherwise: Text) -> Text:
+    def _choose_reason(self, otherwise: Text) -> Text:
         return self._reason or self._transport.describe_failure() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
@@ -268,12 +268,12 @@ class McpConnection:
     async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                transport = await stack.enter_async_context(self._transport.open(self._on_end))
+                transport = await stack.enter_async_context(self._transport.open(self._record_end))
                 client = await stack.enter_async_context(
                     Client(
-                        lenient_transport(transport),
+                        open_lenient_transport(transport),
                         client_info=types.Implementation(name="daiku", version=__version__),
-                        elicitation_callback=self._answer_elicitation,
+                        elicitation_callback=self._handle_elicitation,
                         list_roots_callback=self._list_roots if self._roots else None,
                         message_handler=self._handle_message,
                         cache=None,
@@ -299,7 +299,7 @@ class McpConnection:
             self._opened.set_exception(error)
             self._opened.exception()  # mark the exception as retrieved
 
-    def _on_end(self, reason: Text) -> None:
+    def _record_end(self, reason: Text) -> None:
         """Record that the transport ended by itself."""
         self._reason = self._reason or reason or self._transport.describe_failure() or text("mcp.ended")
         self.ended.set()
@@ -348,7 +348,7 @@ class McpConnection:
         elif isinstance(message, types.LoggingMessageNotification):
             log.debug("%s: %.300s", self.name, message.params.data)
 
-    async def _answer_elicitation(
+    async def _handle_elicitation(
         self, context: object, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
         ask = self._hooks.asker()

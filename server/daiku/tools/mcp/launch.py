@@ -85,21 +85,21 @@ class Launch:
         """
         from daiku.workspace.programs import find_configured_program  # when used
 
-        program, *rest = self.settings.command
+        program, *arguments = self.settings.command
         if "/" in program or os.sep in program:
             place = Path(program).expanduser()
-            return [str(place if place.is_absolute() else self.cwd / place), *rest]
+            return [str(place if place.is_absolute() else self.cwd / place), *arguments]
         path = find_configured_program(program, self.roots, environ.get("PATH") or os.defpath)
         if not path:
             raise McpServerError(text("mcp.no_program", name=repr(program)), is_lost=True)
-        return [path, *rest]
+        return [path, *arguments]
 
     def build_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Build the environment of the program: the variables that its settings name, and no keys of ours."""
-        from daiku.tools.shell.environment import child_environment  # when used
+        from daiku.tools.shell.environment import build_environment  # when used
 
         configured = {name: expand_env(value, environ) for name, value in self.settings.env.items()}
-        return {**child_environment(environ, self.roots, network=True), **configured}
+        return {**build_environment(environ, self.roots, network=True), **configured}
 
     def build_headers(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Build the headers of every request to the server."""
@@ -121,7 +121,7 @@ def build_launches(
     return tuple(checked)
 
 
-def token_path(home: Path, url: str) -> Path:
+def find_token_path(home: Path, url: str) -> Path:
     """Return the path of the stored sign-in to `url`."""
     from daiku.tools.mcp.definitions import hash_text  # when used
 

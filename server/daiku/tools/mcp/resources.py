@@ -12,7 +12,7 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.mcp.server import McpServer
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class ServerArgs(Args):
@@ -100,7 +100,7 @@ def _build_tool(
     async def run(args: Any, context: ToolContext) -> ToolResult:
         server = by_name.get(args.server)
         if server is None:
-            return failed(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
+            return build_failure(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
         return await use_server(server, args, context)
 
     return Tool(name, "mcp", args, run, description=description, face=FACES[name])

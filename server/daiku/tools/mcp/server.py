@@ -19,7 +19,7 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.agreement import McpHost, ServerConsent
 from daiku.tools.mcp.definitions import clean_text
 from daiku.tools.mcp.launch import Launch, McpServerError
-from daiku.tools.tool import Answer, Ask, ToolContext, failed
+from daiku.tools.tool import Answer, Ask, ToolContext, build_failure
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
@@ -167,11 +167,11 @@ class McpServer:
     def report(self) -> ServerReport:
         """Return the current state of the server."""
         names = tuple(f"{self.name}/{tool.name}" for tool in self.agreement.offered_tools)
-        status, reason, hint = self._status()
+        status, reason, hint = self._find_status()
         problems = joined("clauses", [reason, *self.agreement.listing.problems])
         return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
 
-    def _status(self) -> tuple[ServerStatus, Text, Text]:
+    def _find_status(self) -> tuple[ServerStatus, Text, Text]:
         state, consent = self._state, self.agreement.consent
         allow = text("mcp.allow_it", name=self.name)
         if self.agreement.problem:
@@ -289,7 +289,7 @@ class McpServer:
 
         async def work(connection: McpConnection, call: Call) -> ToolResult:
             if all(offered.name != tool for offered in self.agreement.offered_tools):
-                return failed(
+                return build_failure(
                     f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
                 )
             return await connection.call(tool, args, call.build_progress_callback(context))
@@ -346,7 +346,7 @@ class McpServer:
     async def _handle_idle(self, connection: McpConnection) -> ToolResult:
         seconds = f"{self._idle_seconds:g} s"
         if await connection.is_alive(ALIVE_SECONDS):
-            return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
+            return build_failure(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
         await self._handle_loss(connection, text("mcp.no_answer"))
         return self._build_unavailable(
             f"{self.name} gave no sign of life for {seconds} and answers nothing else; it was ended and is"

@@ -22,7 +22,7 @@ from daiku.tools.shell.edited_files import is_unchanged, read_files
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     MAX_SECONDS,
-    Prepared,
+    PreparedCommand,
     RunArgs,
     build_refusal,
     find_own_programs,
@@ -35,11 +35,11 @@ from daiku.tools.shell.printed import (
     format_news,
     format_output,
     format_reach_note,
-    lacks_history,
+    has_no_history,
 )
 from daiku.tools.shell.process import Command, Process, start
 from daiku.tools.shell.protecting import ask_to_restore, quarantine_changes
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
 TIMED_OUT = 124
 """Exit code of a command that exceeded its timeout, as of timeout(1)."""
@@ -95,7 +95,7 @@ async def run(
         quarantined = await asyncio.shield(quarantining)
     quarantined = await ask_to_restore(quarantined, context)
     printed = await asyncio.to_thread(format_output, process, args, context)
-    may_hint = sandboxed and (code != 0 or lacks_history(prepared))
+    may_hint = sandboxed and (code != 0 or has_no_history(prepared))
     hint = find_hint(printed.shown, prepared) if may_hint else ""
     result = build_command_result(process, code, note, quarantined, printed, hint)
     unchanged = is_unchanged(before, await asyncio.to_thread(read_files, prepared.command, prepared.folder))
@@ -104,14 +104,14 @@ async def run(
     return result.model_copy(update={"data": {**(result.data or {}), UNCHANGED: unchanged}})
 
 
-async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:
+async def _start(args: RunArgs, prepared: PreparedCommand, argv: list[str]) -> Process:
     reaped = prepared.state != "on"
     cwd, env = prepared.folder, prepared.env
     return await start(argv, cwd=cwd, env=env, stdin=args.stdin, terminal=args.terminal, reaped=reaped)
 
 
 async def _start_in_editor(
-    args: RunArgs, prepared: Prepared, argv: list[str], context: ToolContext, terminals: Terminals
+    args: RunArgs, prepared: PreparedCommand, argv: list[str], context: ToolContext, terminals: Terminals
 ) -> TerminalCommand | None:
     cwd, env = prepared.folder, prepared.env
     return await start_in_terminal(
@@ -120,7 +120,7 @@ async def _start_in_editor(
 
 
 def _run_in_background(
-    prepared: Prepared, context: ToolContext, jobs: Jobs, process: Process, earlier: Before | None
+    prepared: PreparedCommand, context: ToolContext, jobs: Jobs, process: Process, earlier: Before | None
 ) -> ToolResult:
     job = jobs.add(
         context.session,
@@ -193,7 +193,7 @@ async def output(args: OutputArgs, context: ToolContext, jobs: Jobs) -> ToolResu
     """Return the new output of a background command, and whether it is still running."""
     job = jobs.get(context.session, args.id)
     if job is None:
-        return failed(_describe_unknown(args.id, context, jobs))
+        return build_failure(_describe_unknown(args.id, context, jobs))
     await job.wait_for_output(args.wait)
     news, code = job.take(), job.process.exit_code
     printed = await asyncio.to_thread(format_news, args.id, news, job, context)
@@ -215,7 +215,7 @@ async def kill(args: KillArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     """Kill a background command and its descendants."""
     job = jobs.get(context.session, args.id)
     if job is None:
-        return failed(_describe_unknown(args.id, context, jobs))
+        return build_failure(_describe_unknown(args.id, context, jobs))
     running = job.process.exit_code is None
     await job.end()
     printed = await asyncio.to_thread(format_news, args.id, job.take(), job, context)

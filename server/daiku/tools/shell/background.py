@@ -20,13 +20,15 @@ END_SECONDS = 2.0
 OnEnd = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
 """Called when a command has ended: it quarantines and reports changed protected files."""
 
-_STARTED: ContextVar[list[Job] | None] = ContextVar("background commands of this task", default=None)
+_STARTED: ContextVar[list[BackgroundJob] | None] = ContextVar(
+    "background commands of this task", default=None
+)
 
 
 @contextlib.asynccontextmanager
-async def stop_jobs_at_exit() -> AsyncGenerator[list[Job]]:
+async def stop_jobs_at_exit() -> AsyncGenerator[list[BackgroundJob]]:
     """Stop the background commands that the block or its tasks start, when the block ends. Yields them."""
-    started: list[Job] = []
+    started: list[BackgroundJob] = []
     token = _STARTED.set(started)
     try:
         yield started
@@ -36,7 +38,7 @@ async def stop_jobs_at_exit() -> AsyncGenerator[list[Job]]:
             await job.end()
 
 
-class Job:
+class BackgroundJob:
     """A background command and its output since the last read."""
 
     def __init__(self, command: str, process: Process, on_end: OnEnd) -> None:
@@ -99,7 +101,7 @@ class Jobs:
 
     def __init__(self, aside: Path | None = None) -> None:
         self.aside = aside
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._jobs: dict[tuple[str, str], BackgroundJob] = {}
 
     def add(self, session: str, command: str, process: Process, on_end: OnEnd) -> str:
         """Follow `process` and return its new name. `on_end` is called at its end."""
@@ -109,10 +111,10 @@ class Jobs:
         while (session, name) in self._jobs:
             number += 1
             name = f"{base}-{number}"
-        self._jobs[session, name] = Job(command, process, on_end)
+        self._jobs[session, name] = BackgroundJob(command, process, on_end)
         return name
 
-    def get(self, session: str, name: str) -> Job | None:
+    def get(self, session: str, name: str) -> BackgroundJob | None:
         """Return the command of that name in the session, also after its end."""
         return self._jobs.get((session, name))
 

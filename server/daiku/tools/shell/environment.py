@@ -16,7 +16,7 @@ from daiku.guard.rules.commands.readonly import PROGRAMS
 from daiku.guard.rules.commands.wrappers import SHELLS
 from daiku.guard.rules.redact import Redactor
 from daiku.texts.rules.patterns import lazy
-from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
+from daiku.tools.shell.gitsettings import FOR_COMMANDS, to_git_env
 from daiku.workspace.programs import safe_path
 
 _TABLES = cast(
@@ -36,23 +36,23 @@ _LOGIN = lazy(r"://[^/\s@]*@")
 _FIXED = _TABLES["fixed"]
 
 
-def child_environment(
+def build_environment(
     environ: Mapping[str, str],
     roots: tuple[Path, ...],
     *,
     network: bool,
     venv: Path | None = None,
-    named: tuple[str, ...] = (),
+    passed_names: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """Build the environment of a command from `environ`.
 
-    `venv`: a Python environment to put first on PATH. `named`: variables that the user's settings pass on
-    unconditionally.
+    `venv`: a Python environment to put first on PATH. `passed_names`: variables that the user's settings pass
+    on unconditionally.
     """
     redact = Redactor(())
     variables: dict[str, str] = {}
     for name, value in environ.items():
-        if name in named:
+        if name in passed_names:
             variables[name] = value
             continue
         is_proxy = _PROXY.fullmatch(name) is not None
@@ -73,7 +73,7 @@ def child_environment(
         path = f"{venv / 'bin'}{os.pathsep}{path}"
     variables["PATH"] = path
     variables["TMPDIR"] = "/tmp"  # noqa: S108  # in the sandbox each command has its own
-    return {**variables, **git_settings(FOR_COMMANDS)}
+    return {**variables, **to_git_env(FOR_COMMANDS)}
 
 
 @cache

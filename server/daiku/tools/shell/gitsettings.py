@@ -88,7 +88,7 @@ class RepositorySettings:
     who: Settings = ()
 
 
-def git_settings(settings: Settings) -> dict[str, str]:
+def to_git_env(settings: Settings) -> dict[str, str]:
     """Convert settings to environment variables of git, which override all files.
 
     Options (`-c NAME=VALUE`) would not work, because a name from a repository may contain `=`.
@@ -105,17 +105,17 @@ def parse_settings(output: str) -> RepositorySettings:
     fields = output.split("\0")
     off: dict[str, str] = {}
     large_files: dict[str, str] = {}
-    who: dict[str, str] = {}
+    identity: dict[str, str] = {}
     for scope, setting in zip(fields[::2], fields[1::2], strict=False):
         name, _, value = setting.partition("\n")
         is_own = scope in ("local", "worktree")
         if name in ("user.name", "user.email"):
-            who.pop(name, None)
+            identity.pop(name, None)
             if not is_own:
-                who[name] = value
+                identity[name] = value
         elif is_own:
             (large_files if _LARGE_FILES.fullmatch(value) else off).update(_disable_program(name))
-    return RepositorySettings(tuple(off.items()), tuple(large_files.items()), tuple(who.items()))
+    return RepositorySettings(tuple(off.items()), tuple(large_files.items()), tuple(identity.items()))
 
 
 def _disable_program(name: str) -> dict[str, str]:
@@ -134,7 +134,7 @@ def _disable_program(name: str) -> dict[str, str]:
 _cache: dict[Path, tuple[tuple[int, ...], RepositorySettings]] = {}
 
 
-def effective_settings(
+def read_effective_settings(
     root: Path, folder: Path | None, environ: Mapping[str, str]
 ) -> RepositorySettings | None:
     """Return the git settings in effect at `root`; None if git fails.
@@ -173,8 +173,8 @@ def find_hidden_object(
     for simple in read_script(command).commands:
         if program_name(simple.words) != "git":
             continue
-        subcommand, rest = find_git_subcommand(simple.words)
-        for word in rest:
+        subcommand, arguments = find_git_subcommand(simple.words)
+        for word in arguments:
             for piece in dict.fromkeys(
                 (word, *re.split(r"\.{2,3}", word.lstrip("^")))
             ):  # a range has two revisions

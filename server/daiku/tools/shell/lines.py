@@ -11,8 +11,8 @@ from pathlib import Path
 from daiku.dataclass import dataclass
 from daiku.domain.config import SandboxSettings
 from daiku.guard.sandbox import Bounds, sandbox_argv, sandbox_state
-from daiku.tools.shell.environment import child_environment
-from daiku.tools.shell.process import reaper_argv, start
+from daiku.tools.shell.environment import build_environment
+from daiku.tools.shell.process import start, wrap_in_reaper
 from daiku.workspace.programs import find_program
 
 TIMED_OUT, NOT_STARTED = 124, 127
@@ -63,7 +63,7 @@ async def run_argv(
     """Run a program to its end. `bare`: outside the sandbox, for programs that need it (git)."""
     roots = (place.folder,)
     sandboxed = not bare and sandbox_state(place.sandbox) == "on"
-    env = child_environment(os.environ, roots, network=network, named=place.sandbox.environment)
+    env = build_environment(os.environ, roots, network=network, passed_names=place.sandbox.environment)
     if not sandboxed:
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
     env.update(extra_env or {})
@@ -73,7 +73,7 @@ async def run_argv(
             bounds = Bounds(roots=roots, network=network)
             argv = await asyncio.to_thread(sandbox_argv, argv, bounds, place.folder)
         else:
-            argv = reaper_argv(argv)
+            argv = wrap_in_reaper(argv)
         process = await start(
             argv, cwd=place.folder, env=env, stdin=None, terminal=False, reaped=not sandboxed
         )

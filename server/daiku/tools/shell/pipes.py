@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.tools.shell.process import GRACE_SECONDS, end_task, reaper_argv, shield_start
+from daiku.tools.shell.process import GRACE_SECONDS, end_task, shield_start, wrap_in_reaper
 
 LINE_LIMIT = 16 * 1024 * 1024
 """Bytes of one line from the child. A longer line is an error."""
@@ -116,7 +116,7 @@ async def _start(
     argv: list[str], cwd: Path, env: dict[str, str], on_stderr: Callable[[str], None]
 ) -> PipedChild:
     process = await asyncio.create_subprocess_exec(
-        *(reaper_argv(argv) if os.name == "posix" else argv),
+        *(wrap_in_reaper(argv) if os.name == "posix" else argv),
         cwd=cwd,
         env=env,
         stdin=subprocess.PIPE,

@@ -31,16 +31,16 @@ from daiku.guard.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.guard.sandbox.aside import Before, before
 from daiku.guard.sandbox.closed import find_closed
 from daiku.guard.sandbox.links import find_linked
-from daiku.tools.shell.environment import child_environment, find_environment
+from daiku.tools.shell.environment import build_environment, find_environment
 from daiku.tools.shell.gitsettings import (
     FOR_COMMANDS,
     NO_HOOKS,
     SIZE_AND_TIME,
-    effective_settings,
     find_hidden_object,
-    git_settings,
+    read_effective_settings,
+    to_git_env,
 )
-from daiku.tools.shell.process import reaper_argv
+from daiku.tools.shell.process import wrap_in_reaper
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.paths import within
 from daiku.workspace.programs import find_program
@@ -79,7 +79,7 @@ class RunArgs(Args):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCommand:
     """A command ready to start.
 
     `argv`: as outside a sandbox. `bounds`: those of its sandbox (None: without). `guards`: changes to
@@ -109,7 +109,7 @@ def build_refusal(text: str) -> ToolResult:
     return ToolResult(ok=False, text=text, data=data)
 
 
-def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
+def prepare(args: RunArgs, context: ToolContext) -> PreparedCommand | ToolResult:
     """Check the command and decide how it runs; a failing result says why it cannot run."""
     if reason := why_not_visible(args.command):
         return build_refusal(f"Not run: {reason}.")
@@ -136,19 +136,19 @@ def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
         return build_refusal(
             "Not run: the sandbox is set to strict, and there is none here. Install bubblewrap, or set sandbox.mode."
         )
-    return _assemble(args, stripped.command, folder, state if args.sandbox else "off", context)
+    return _build_prepared(args, stripped.command, folder, state if args.sandbox else "off", context)
 
 
-def _assemble(
+def _build_prepared(
     args: RunArgs, command: str, folder: Path, state: SandboxState, context: ToolContext
-) -> Prepared | ToolResult:
+) -> PreparedCommand | ToolResult:
     roots = context.workspace.roots
     judgement = judge(command, build_rules(context, folder))
     network = args.network or judgement.network or context.config.sandbox.network
     # A command that only reads runs without approval, and needs no variables from the settings.
     passed_names = () if judgement.read_only else context.config.sandbox.environment
     venv, impostors = (None, ()) if judgement.read_only else find_environment(roots)
-    env = child_environment(os.environ, roots, network=network, venv=venv, named=passed_names)
+    env = build_environment(os.environ, roots, network=network, venv=venv, passed_names=passed_names)
     shell = find_program("bash", roots) or find_program("sh", roots)
     if not shell:
         return build_refusal("Not run: there is neither bash nor sh on PATH.")
@@ -156,19 +156,19 @@ def _assemble(
     repository = git_places(folder, roots, objects=state != "on")
     settings = (*FOR_COMMANDS, *NO_HOOKS, *SIZE_AND_TIME) if judgement.read_only else FOR_COMMANDS
     if not isinstance(repository, str):
-        git_config = effective_settings(folder, repository.common if repository else None, env)
+        git_config = read_effective_settings(folder, repository.common if repository else None, env)
         if git_config is None:
             return build_refusal("Not run: git does not come to the end of the settings of this repository.")
         # A sandbox hides the settings in the home folder, so the committer is passed as a value.
         settings = (*settings, *git_config.off, *(git_config.who if state == "on" else ()))
-    env |= git_settings(settings)
+    env |= to_git_env(settings)
     if judgement.read_only and (refusal := _refuse_hidden_object(command, folder, repository, env, context)):
         return refusal
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own folder
         guards = not (judgement.protected or judgement.read_only)
-        return Prepared(
-            *(command, folder, reaper_argv(argv), env, state, None, roots, guards), impostors=impostors
+        return PreparedCommand(
+            *(command, folder, wrap_in_reaper(argv), env, state, None, roots, guards), impostors=impostors
         )
     bounds = _add_repository(
         Bounds(
@@ -182,7 +182,7 @@ def _assemble(
         judgement,
         command,
     )
-    return Prepared(
+    return PreparedCommand(
         *(command, folder, argv, env, state, bounds, roots, not judgement.protected, context.masked),
         impostors=impostors,
         history=_find_history(repository, judgement),
@@ -222,7 +222,7 @@ def _find_history(place: GitPlaces | str | None, judged: Judgement) -> tuple[Pat
     return tuple(part for part in parts if part.exists())
 
 
-def _add_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
+def _add_repository(bounds: Bounds, place: GitPlaces | None, judgement: Judgement, command: str) -> Bounds:
     """Add the parts of the workspace's repository outside the roots to `bounds`."""
     if place is None:
         return bounds
@@ -230,12 +230,12 @@ def _add_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, 
     outside = place.outside(real_roots)
     is_above = not any(within(place.top, root) for root in real_roots)
     if not names_git(command):
-        return replace(bounds, readable=() if judged.read_only else outside)
-    if not judged.read_only and not place.shared:
+        return replace(bounds, readable=() if judgement.read_only else outside)
+    if not judgement.read_only and not place.shared:
         return replace(
             bounds, readable=(place.top,) if is_above else (), writable=(*bounds.writable, *outside)
         )
-    if not judged.read_only:
+    if not judgement.read_only:
         return replace(bounds, readable=outside)
     top_folders = (
         (place.top,) if is_above and all(map(_only_reads_git, read_script(command).commands)) else ()
@@ -260,7 +260,7 @@ def _only_reads_git(simple: SimpleCommand) -> bool:
     return program_name(simple.words) in _PIPE_PROGRAMS and not searches
 
 
-def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[str], bool]:
+def wrap_in_trial(prepared: PreparedCommand, layers: tuple[Layer, ...]) -> tuple[list[str], bool]:
     """Return the argv in a sandbox that discards writes, and True if files are hidden from the command.
 
     Blocks. Raises OSError.
@@ -287,7 +287,7 @@ def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[s
     return trial_argv(prepared.argv, bounds, prepared.folder, layers), masked
 
 
-def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None] | ToolResult:
+def wrap_in_sandbox(prepared: PreparedCommand) -> tuple[list[str], Before | None] | ToolResult:
     """Return the argv in its sandbox, and the state of protected files before the run; or the refusal.
 
     The state is None if they are not compared afterwards. Blocks briefly. Raises OSError.
@@ -333,7 +333,7 @@ def names_git(command: str) -> bool:
     return any(program_name(simple.words) == "git" for simple in read_script(command).commands)
 
 
-def find_own_programs(prepared: Prepared) -> tuple[str, ...]:
+def find_own_programs(prepared: PreparedCommand) -> tuple[str, ...]:
     """Return the paths of the programs that the command runs from the project's own environment."""
     environment = prepared.env.get("VIRTUAL_ENV")
     if environment is None:

@@ -12,8 +12,8 @@ from daiku.guard.sandbox.aside import QuarantinedFile
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.rules.decisive import truncate_output
 from daiku.texts.rules.truncate import OUTPUT_LIMIT
-from daiku.tools.shell.background import Job
-from daiku.tools.shell.preparing import Prepared, RunArgs, names_git
+from daiku.tools.shell.background import BackgroundJob
+from daiku.tools.shell.preparing import PreparedCommand, RunArgs, names_git
 from daiku.tools.shell.process import Command
 from daiku.tools.shell.protecting import format_quarantine_note
 from daiku.tools.tool import ToolContext
@@ -39,7 +39,7 @@ def format_output(process: Command, args: RunArgs, context: ToolContext) -> Prin
     return _format_text(process.output.text(), limit, args.command, context)
 
 
-def format_news(name: str, news: str, job: Job, context: ToolContext) -> Printed:
+def format_news(name: str, news: str, job: BackgroundJob, context: ToolContext) -> Printed:
     """Format the new output of a background command. Blocks.
 
     If it is too long, all of the command's output so far is stored under its name.
@@ -97,7 +97,7 @@ def build_command_result(
     if printed.whole:
         data["whole"] = printed.whole
     if quarantined:
-        data["putAside"] = [str(each.place) for each in quarantined]
+        data["putAside"] = [str(file.place) for file in quarantined]
     return ToolResult(ok=code == 0, text=text, data=data)
 
 
@@ -120,13 +120,13 @@ _OWN_NETWORK_NOTE = (
 )
 
 
-def find_hint(output: str, prepared: Prepared) -> str:
+def find_hint(output: str, prepared: PreparedCommand) -> str:
     """Return a hint for the model if the output shows that the sandbox made the command fail; else empty."""
     lower = output.lower()
     network = prepared.bounds is not None and prepared.bounds.network
     if prepared.masked and any(sign in lower for sign in _PERMISSION_SIGNS):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
-    if lacks_history(prepared):
+    if has_no_history(prepared):
         return "The repository is hidden from this command because .daikuignore closes files. Call git in a command of its own."
     if _has_closed_files(prepared) and any(sign in lower for sign in _COVERED_SIGNS):
         return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
@@ -139,17 +139,17 @@ def find_hint(output: str, prepared: Prepared) -> str:
     return ""
 
 
-def _has_closed_files(prepared: Prepared) -> bool:
+def _has_closed_files(prepared: PreparedCommand) -> bool:
     return any((root / CLOSING).is_file() for root in prepared.roots)
 
 
-def lacks_history(prepared: Prepared) -> bool:
+def has_no_history(prepared: PreparedCommand) -> bool:
     """Return True if git finds no history in the sandbox of the command."""
     hidden = prepared.hides_history and bool(prepared.history)
     return hidden and names_git(prepared.command) and _has_closed_files(prepared)
 
 
-def _explain_refused(prepared: Prepared) -> str:
+def _explain_refused(prepared: PreparedCommand) -> str:
     if prepared.bounds is None or prepared.bounds.network:
         return (
             "A command with network: true reaches only servers that run with network: true or outside Daiku."
@@ -162,7 +162,7 @@ def _explain_refused(prepared: Prepared) -> str:
     )
 
 
-def format_reach_note(prepared: Prepared) -> str:
+def format_reach_note(prepared: PreparedCommand) -> str:
     """Say which commands can reach a background server; empty outside the sandbox."""
     if prepared.bounds is None:
         return ""

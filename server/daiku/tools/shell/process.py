@@ -29,7 +29,7 @@ S = TypeVar("S")
 _REAPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
 
 
-def reaper_argv(argv: list[str]) -> list[str]:
+def wrap_in_reaper(argv: list[str]) -> list[str]:
     """Wrap `argv` in the reaper, which kills all descendants when the command ends or this server dies."""
     return [*_REAPER, str(os.getpid()), *argv]
 
@@ -92,7 +92,7 @@ class Process:
 
         `show` gets pieces of plain text, at most every 40 ms; with `limit`, at most MAX_LIVE characters.
         """
-        pump = asyncio.ensure_future(self._pump(show, MAX_LIVE if limit else sys.maxsize))
+        pump = asyncio.ensure_future(self._stream_output(show, MAX_LIVE if limit else sys.maxsize))
         try:
             await self._process.wait()
             await asyncio.wait({pump}, timeout=1.0)
@@ -117,7 +117,7 @@ class Process:
                     await self._process.wait()
         self._close()
 
-    async def _pump(self, show: Callable[[str], None], limit: int) -> None:
+    async def _stream_output(self, show: Callable[[str], None], limit: int) -> None:
         live = LiveOutput()
         shown_length = 0
         pending = ""

@@ -54,12 +54,12 @@ async def quarantine_changes(
         if not changed.complete:
             context.emit(Notice(level="warning", text=TOO_LARGE_NOTE))
         _report_programs(changed, context, command)
-        acting = [each for each in changed.acting if not (each.is_link and context.personal)]
-        harmful = [each for each in acting if each.restores and (each.runs_code or context.ask is None)]
-        _report_acting([each for each in acting if not sandboxed or each not in harmful], context)
+        acting = [file for file in changed.acting if not (file.is_link and context.personal)]
+        harmful = [file for file in acting if file.restores and (file.runs_code or context.ask is None)]
+        _report_acting([file for file in acting if not sandboxed or file not in harmful], context)
         if not sandboxed:
             return _report_changes(changed, context)
-        places = (*changed.places, *((each.root, each.place) for each in harmful))
+        places = (*changed.places, *((file.root, file.place) for file in harmful))
         moved = await asyncio.to_thread(quarantine, earlier, places, target)
     except OSError as error:
         notice = text("shell.not_put_aside", why=str(error))
@@ -111,8 +111,8 @@ async def ask_to_restore(
     choices = (LEAVE_CHOICE, RESTORE_CHOICE)
     if (await context.ask(question, choices)).choice != choices.index(RESTORE_CHOICE):
         return moved
-    for each in moved:
-        await asyncio.to_thread(release, each)
+    for file in moved:
+        await asyncio.to_thread(release, file)
     return ()
 
 

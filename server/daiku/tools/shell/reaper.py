@@ -23,7 +23,7 @@ SIGNALLED = 128
 """Added to a signal's number to make the exit code."""
 
 
-def _prctl(option: int, value: int) -> None:
+def _call_prctl(option: int, value: int) -> None:
     # macOS has no prctl: there only the process group is killed.
     try:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
@@ -79,10 +79,10 @@ def _handle_stop(_signal: int, _frame: object) -> None:
 def main() -> None:
     """Run `reaper.py PARENT COMMAND…` and exit with the command's exit code."""
     parent = int(sys.argv[1])
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _call_prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, _handle_stop)
     signal.signal(signal.SIGINT, _handle_stop)
-    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    _call_prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it died before PR_SET_PDEATHSIG took effect
         os._exit(SIGNALLED + signal.SIGTERM)
     child = os.fork()

@@ -15,7 +15,7 @@ from daiku.guard.rules.commands.wrappers import program_name
 from daiku.guard.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.shell.preparing import Prepared, RunArgs, names_git, prepare, wrap_in_trial
+from daiku.tools.shell.preparing import PreparedCommand, RunArgs, names_git, prepare, wrap_in_trial
 from daiku.tools.shell.printed import build_command_result, find_hint, format_output
 from daiku.tools.shell.process import start
 from daiku.tools.tool import ToolContext
@@ -53,7 +53,12 @@ async def try_reading(args: RunArgs, context: ToolContext, *, serving: bool) -> 
 
 
 async def _run_trial(
-    layers: tuple[Layer, ...], prepared: Prepared, args: RunArgs, context: ToolContext, *, serving: bool
+    layers: tuple[Layer, ...],
+    prepared: PreparedCommand,
+    args: RunArgs,
+    context: ToolContext,
+    *,
+    serving: bool,
 ) -> ToolResult | Text:
     argv, masked = await asyncio.to_thread(wrap_in_trial, prepared, layers)
     if masked and prepared.history and names_git(prepared.command):
@@ -67,9 +72,9 @@ async def _run_trial(
         return text("shell.trial_too_long", seconds=f"{TRIAL_SECONDS:g}")
     finally:
         await asyncio.shield(process.stop())
-    written = await asyncio.to_thread(lambda: tuple(islice(written_paths(layers), MAX_PATHS)))
-    if written:
-        return text("shell.trial_wrote", paths=_format_names(written, prepared.roots))
+    paths_written = await asyncio.to_thread(lambda: tuple(islice(written_paths(layers), MAX_PATHS)))
+    if paths_written:
+        return text("shell.trial_wrote", paths=_format_names(paths_written, prepared.roots))
     if code == NOT_MOUNTED:
         return NO_TEXT
     if code != 0 and (masked or serving or prepared.bounds is None or prepared.bounds.writable):

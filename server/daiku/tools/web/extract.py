@@ -104,7 +104,7 @@ def _find_hidden_selectors(html: str) -> frozenset[str]:
         for rule in _CSS_COMMENT.sub("", html[html.find(">", start) + 1 : end]).split("}"):
             selectors, _, body = rule.rpartition("{")
             if _HIDING.search(body):
-                matches = (_SELECTOR.fullmatch(each.strip()) for each in selectors.split(","))
+                matches = (_SELECTOR.fullmatch(selector.strip()) for selector in selectors.split(","))
                 hidden.update(m[1] + m[2] for m in matches if m)
         start = lower.find("<style", end)
     return frozenset(hidden)

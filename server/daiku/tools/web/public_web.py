@@ -208,7 +208,7 @@ class PublicWeb:
             ) from error
         if not addresses:
             raise _RequestFailed(text("web.name_without_address", host=place.host))
-        local_reasons = [why for address in addresses if (why := explain_not_public(address))]
+        local_reasons = [reason for address in addresses if (reason := explain_not_public(address))]
         if local_reasons and not private:
             raise _RequestFailed(text("web.leads_inside", host=place.host, what=local_reasons[0]))
         return addresses[:MAX_ADDRESSES]

@@ -24,7 +24,7 @@ from daiku.tools.rules.web.research import (
     normalize_url,
     select_queries,
 )
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 from daiku.tools.web.client import SearchOutcome, Web
 from daiku.tools.web.extract import WebPage
 from daiku.tools.web.public_web import FetchProblem
@@ -81,18 +81,20 @@ def build_web_tools(web: Web) -> tuple[Tool, ...]:
         page = await web.read_page(args.url, context.may_reach or (lambda _: allows_any))
         if isinstance(page, FetchProblem):
             hint = f" Call web__fetch with {page.moved} if you want that." if page.moved else ""
-            return failed(f"{args.url} was not fetched: {page.why}.{hint}")
+            return build_failure(f"{args.url} was not fetched: {page.why}.{hint}")
         return _format_part(page, args.start)
 
     async def research(args: ResearchArgs, context: ToolContext) -> ToolResult:
         """Search for each question, and open the best page of each."""
-        return await _research(web, args.queries, context)
+        return await _run_research(web, args.queries, context)
 
     async def preview_fetch(args: FetchArgs, _context: ToolContext) -> Preview | ToolResult:
         """Show the URL that will be requested, with its host in ASCII, or the reason that it is not."""
         place = web.http.check_url(args.url)
         return (
-            failed(f"{args.url} was not fetched: {place}.") if isinstance(place, str) else Preview(place.url)
+            build_failure(f"{args.url} was not fetched: {place}.")
+            if isinstance(place, str)
+            else Preview(place.url)
         )
 
     return (
@@ -114,7 +116,7 @@ def build_web_tools(web: Web) -> tuple[Tool, ...]:
     )  # fmt: skip
 
 
-async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
+async def _run_research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
     problems: list[Text] = []
     hits: dict[str, tuple[SearchResult, ...]] = {}
     for query in queries:  # sequential, because engines block parallel requests
@@ -180,7 +182,9 @@ def _format_hits(query: str, outcome: SearchOutcome) -> str:
 
 def _format_part(page: WebPage, start: int) -> ToolResult:
     if start and start >= len(page.text):
-        return failed(f"{page.url} has {len(page.text)} characters; start at {start} is behind its end.")
+        return build_failure(
+            f"{page.url} has {len(page.text)} characters; start at {start} is behind its end."
+        )
     part = page.text[start : start + PART_LENGTH]
     if start + PART_LENGTH < len(page.text) and (line_end := part.rfind("\n", PART_LENGTH // 2)) > 0:
         part = part[: line_end + 1]
@@ -189,11 +193,11 @@ def _format_part(page: WebPage, start: int) -> ToolResult:
         lines.append(
             "Note: a proxy looked the name up; that its address is a public one was not checked here."
         )
-    rest = len(page.text) - start - len(part)
+    remaining = len(page.text) - start - len(part)
     notes: list[str] = []
-    if rest > 0:
-        notes.append(f"({rest} more characters: web__fetch with start={start + len(part)}.)")
-    if page.cut and rest <= 0:
+    if remaining > 0:
+        notes.append(f"({remaining} more characters: web__fetch with start={start + len(part)}.)")
+    if page.cut and remaining <= 0:
         notes.append("(The page is longer than what is read of one.)")
     text = "\n".join(line for line in lines if line) + f"\n\n{part or '(The page has no text.)'}"
     data: dict[str, Any] = {"url": page.url, "title": page.title, "length": len(page.text), "start": start}

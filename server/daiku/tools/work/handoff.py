@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 MAX_REQUESTS = 8
 """Requests of one parallel call."""
@@ -25,7 +25,7 @@ class HandoffArgs(Args):
 async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
     """Return the other agent's answer; not ok if it failed or returned nothing useful."""
     if context.hand_over is None:
-        return failed("There is nobody to hand over to here.")
+        return build_failure("There is nobody to hand over to here.")
     result = await context.hand_over(args.agent, args.request)
     return result.model_copy(update={"data": None})  # the handoff is recorded as a separate event
 
@@ -46,7 +46,7 @@ class ParallelArgs(Args):
 async def parallel(args: ParallelArgs, context: ToolContext) -> ToolResult:
     """Return the answers of the other agents, in the order of the requests."""
     if context.tasks is None:
-        return failed("There is nobody to hand over to here.")
+        return build_failure("There is nobody to hand over to here.")
     pieces = tuple((r.agent, r.request, r.step_id) for r in args.requests)
     return await context.tasks.side_by_side(pieces, only_apart=args.only_apart)
 
@@ -91,7 +91,7 @@ class ExploreArgs(Args):
 async def explore(args: ExploreArgs, context: ToolContext) -> ToolResult:
     """Return the explorers' answers, in the order of the questions; not ok if none was answered."""
     if context.tasks is None:
-        return failed("There is nobody to explore here.")
+        return build_failure("There is nobody to explore here.")
     return await context.tasks.explore(tuple(question.strip() for question in args.questions))
 
 

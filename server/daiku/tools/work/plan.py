@@ -47,8 +47,8 @@ from daiku.team.rules.proof.gate import (
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import joined, text
 from daiku.tools.face import Face
-from daiku.tools.shell.environment import child_environment, find_environment
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.shell.environment import build_environment, find_environment
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 from daiku.workspace.programs import is_on_path
 
 NAME_LIMIT = 80
@@ -109,7 +109,7 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
     goal = args.goal or context.asked
     if not args.steps:
         if context.tasks is None:
-            return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
+            return build_failure("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         return await context.tasks.plan(goal)
     old = _find_plan(args.plan_id, context) if args.plan_id else context.replans()
     if args.plan_id and old is None:
@@ -120,7 +120,7 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
         *find_proposal_problems(steps),
         *(_explain_not_command(*each) for each in missing_programs if is_sentence_like(each[0])),
     ]:
-        return failed("\n".join(problems))
+        return build_failure("\n".join(problems))
     warnings = tuple(_explain_missing_program(*each) for each in missing_programs)
     if old is not None:
         fields = {"name": args.name, "goal": args.goal, "summary": args.summary, "focus": args.focus}
@@ -156,7 +156,7 @@ def _find_missing_programs(
     """Return the checks that run a missing program, each with the program's name."""
     checks = dict.fromkeys(split_time_limit(check)[0] for step in steps for check in step.acceptance)
     roots = context.workspace.roots
-    path = child_environment(os.environ, roots, network=False, venv=find_environment(roots)[0])["PATH"]
+    path = build_environment(os.environ, roots, network=False, venv=find_environment(roots)[0])["PATH"]
     missing = (
         (check, next((name for name in find_programs(check) if not is_on_path(name, path)), ""))
         for check in checks
@@ -185,23 +185,27 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     candidates = ((plan, find_step(plan, args.step_id)) for plan in reversed(context.plans()))
     plan, step = next((each for each in candidates if each[1] is not None), (None, None))
     if plan is None or step is None:
-        return failed(f"No plan has a step {args.step_id!r}. plan__get shows the steps.")
+        return build_failure(f"No plan has a step {args.step_id!r}. plan__get shows the steps.")
     completes, begins = args.status == "completed", args.status in ("in_progress", "completed")
     if begins and plan.status == "draft":
-        return failed(
+        return build_failure(
             f"The step was not changed: the plan “{plan.name}” is a draft, and its steps begin when the person has "
             f'agreed. Call plan__approve with {{"plan_id": "{plan.plan_id}"}}, which asks them, and then this again.'
         )
     if begins and step.status != "completed" and (blocking := find_blocking_steps(plan, step)):
-        return failed(f"Step “{step.name}” has to wait for: {', '.join(blocking)}. Complete those first.")
+        return build_failure(
+            f"Step “{step.name}” has to wait for: {', '.join(blocking)}. Complete those first."
+        )
     updated_plan = move_step(plan, args.step_id, args.status, reopen=args.reopen)
     confirmed_checks: list[JsonValue] = []
     if completes and step.status != "completed":
         missing_proofs = find_missing_proofs(step, context.done(), editor=context.editor is not None)
         if missing_proofs.to_run or not await _ask_to_vouch(step, missing_proofs, context):
-            return failed(describe_missing_proofs(step, missing_proofs, context.config.limits.check_seconds))
+            return build_failure(
+                describe_missing_proofs(step, missing_proofs, context.config.limits.check_seconds)
+            )
         if not step.acceptance and (refused_files := context.refused_edits(plan, step)):
-            return failed(
+            return build_failure(
                 REFUSED_NOTE.format(name=step.name, files=", ".join(f"`{each}`" for each in refused_files))
             )
         confirmed_checks += missing_proofs.unseen
@@ -241,7 +245,7 @@ async def approve_shown_plan(args: PlanIdArgs, context: ToolContext) -> ToolResu
     if plan.status == "approved":  # perhaps by this call, before a restart
         return _show_plan(plan, context)
     if plan.status != "draft":
-        return failed(f"The plan is {plan.status} already.")
+        return build_failure(f"The plan is {plan.status} already.")
     return _show_plan(approve_plan(plan), context)
 
 
@@ -260,7 +264,7 @@ def _find_plan(plan_id: str, context: ToolContext) -> Plan | None:
 
 def _build_unknown_plan(plan_id: str, context: ToolContext) -> ToolResult:
     plan_ids = ", ".join(p.plan_id for p in context.plans()) or "none yet"
-    return failed(f"There is no plan {plan_id!r}. Plans of this conversation: {plan_ids}.")
+    return build_failure(f"There is no plan {plan_id!r}. Plans of this conversation: {plan_ids}.")
 
 
 def _show_plan(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
@@ -326,16 +330,16 @@ class RunTasksArgs(Args):
 async def generate_list(args: GenerateArgs, context: ToolContext) -> ToolResult:
     """Create the tasks of a step and store them with it."""
     if context.tasks is None:
-        return failed(UNAVAILABLE)
+        return build_failure(UNAVAILABLE)
     return await context.tasks.generate(args.step_id)
 
 
 async def run_tasks(args: RunTasksArgs, context: ToolContext) -> ToolResult:
     """Run tasks in order and report the results."""
     if context.tasks is None:
-        return failed(UNAVAILABLE)
+        return build_failure(UNAVAILABLE)
     if not (args.step_id or args.task_list):
-        return failed("task_loop__run needs `step_id` (a step with tasks) or `task_list`.")
+        return build_failure("task_loop__run needs `step_id` (a step with tasks) or `task_list`.")
     task_list: list[JsonObject] = [
         {"operation": t.operation, "args": t.args, "id": t.task_id or t.id} for t in args.task_list
     ]

@@ -31,7 +31,7 @@ _BLOCK: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 
 
 @asynccontextmanager
-async def lenient_transport(transport: Transport) -> AsyncGenerator[TransportStreams]:
+async def open_lenient_transport(transport: Transport) -> AsyncGenerator[TransportStreams]:
     """Open `transport`, and repair its answers before the SDK validates them."""
     async with transport as (incoming, outgoing):
         yield _RepairedStream(incoming), outgoing

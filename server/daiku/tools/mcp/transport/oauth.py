@@ -22,7 +22,7 @@ from pydantic import AnyUrl, JsonValue
 from daiku.domain.base import JsonObject
 from daiku.texts.text import text
 from daiku.tools.mcp.definitions import hash_text
-from daiku.tools.mcp.launch import Launch, McpServerError, expand_env, token_path
+from daiku.tools.mcp.launch import Launch, McpServerError, expand_env, find_token_path
 
 SIGN_IN_SECONDS = 300.0
 """Seconds to wait for the user's sign-in."""
@@ -38,7 +38,7 @@ class TokenFile:
 
     def __init__(self, home: Path, url: str, registered: OAuthClientInformationFull | None = None) -> None:
         self._registered = registered
-        self.path = token_path(home, url)
+        self.path = find_token_path(home, url)
 
     async def get_tokens(self) -> OAuthToken | None:
         return OAuthToken.model_validate(raw) if (raw := self._read().get("tokens")) else None
@@ -86,7 +86,7 @@ class Redirect:
         """Open the port. Raises McpServerError if another program uses it."""
         self._result = asyncio.get_running_loop().create_future()
         try:
-            self._server = await asyncio.start_server(self._answer, "127.0.0.1", self.port)
+            self._server = await asyncio.start_server(self._handle_request, "127.0.0.1", self.port)
         except OSError as error:
             raise McpServerError(
                 text("mcp.port_taken", port=self.port, what=error.strerror or ""), is_lost=True
@@ -108,7 +108,7 @@ class Redirect:
             self._server.close()
             self._server = None
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
             async with asyncio.timeout(10):
                 head = (await reader.readuntil(b"\r\n")).decode("latin-1").split(" ")

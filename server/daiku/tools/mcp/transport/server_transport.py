@@ -33,7 +33,7 @@ MAX_INVALID_LINES = 1000
 
 
 @asynccontextmanager
-async def stdio_transport(
+async def open_stdio_transport(
     child: PipedChild, on_end: Callable[[Text], None]
 ) -> AsyncGenerator[TransportStreams]:
     """Exchange messages with `child`; `on_end` gets the reason once it can no longer be reached.
@@ -178,7 +178,7 @@ class ServerTransport:
             on_stderr=self._log_stderr,
         )
         try:
-            yield stdio_transport(self.child, on_end)  # the SDK enters it
+            yield open_stdio_transport(self.child, on_end)  # the SDK enters it
         finally:
             await self.child.stop()  # also if the SDK never entered it
 

@@ -119,7 +119,7 @@ def _normalize(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _folder_of(path: str) -> str:
+def _find_folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
@@ -130,12 +130,12 @@ def _select_files(entries: Sequence[_MapEntry], room: int, count: Count) -> list
     for position, candidate in enumerate(entries):
         entry = candidate if position < _DETAILED_FILES else candidate._replace(inline=1)
         cost = count(_format_entry(entry)) + 1
-        if _folder_of(entry.path) not in folders:
-            cost += count(f"{_folder_of(entry.path)}/\n")
+        if _find_folder(entry.path) not in folders:
+            cost += count(f"{_find_folder(entry.path)}/\n")
         if cost > room:
             break
         room -= cost
-        folders.add(_folder_of(entry.path))
+        folders.add(_find_folder(entry.path))
         selected.append(entry)
     return selected
 
@@ -164,18 +164,18 @@ def _format_signature(tag: Tag) -> str:
 def _format_entries(selected: Sequence[_MapEntry], tags_by_path: Mapping[str, Sequence[Tag]]) -> str:
     folders: dict[str, list[_MapEntry]] = defaultdict(list)
     for entry in selected:
-        folders[_folder_of(entry.path)].append(entry)
+        folders[_find_folder(entry.path)].append(entry)
     lines: list[str] = []
     for folder, entries in folders.items():
-        inner = "  " if folder else ""
+        indentation = "  " if folder else ""
         if folder:
             lines.append(f"{folder}/")
         for entry in entries:
             tags = sorted(tags_by_path.get(entry.path, ()), key=lambda tag: tag.line)
             if not tags:
-                lines.append(inner + _format_entry(entry).strip())
+                lines.append(indentation + _format_entry(entry).strip())
                 continue
-            lines.append(f"{inner}{entry.path.rpartition('/')[2]}:")
+            lines.append(f"{indentation}{entry.path.rpartition('/')[2]}:")
             lines += (_format_signature(tag) for tag in tags)
     return "\n".join(lines)
 
@@ -213,9 +213,9 @@ def _find_main_folders(paths: Sequence[str]) -> dict[str, int]:
         largest = max(folders, key=lambda folder: (len(folders[folder]), folder))
         parts: dict[str, list[str]] = defaultdict(list)
         for path in folders[largest]:
-            rest = path[len(largest) + 1 :] if largest else path
-            inner = rest.partition("/")[0] if "/" in rest else "."
-            parts[f"{largest}/{inner}" if largest else inner].append(path)
+            relative_path = path[len(largest) + 1 :] if largest else path
+            subfolder = relative_path.partition("/")[0] if "/" in relative_path else "."
+            parts[f"{largest}/{subfolder}" if largest else subfolder].append(path)
         if len(folders[largest]) * 5 < len(paths) or largest.endswith("."):
             break
         del folders[largest]

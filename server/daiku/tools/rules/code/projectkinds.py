@@ -30,7 +30,7 @@ def detect_packages(folder: ProjectFolder, above: Sequence[ProjectFolder] = ()) 
 
 
 def detect_rust(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
-    if not folder.has("Cargo.toml") or any(each.has("Cargo.toml") for each in above):
+    if not folder.has("Cargo.toml") or any(parent.has("Cargo.toml") for parent in above):
         return None  # a workspace builds and tests its members
     location = f" --manifest-path {folder.path}/Cargo.toml" if folder.path else ""
     evidence = "Cargo.lock" if folder.has("Cargo.lock") else "Cargo.toml"
@@ -67,7 +67,7 @@ def detect_go(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package 
 def detect_java(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Package | None:
     """Detect a Maven or Gradle project; its wrapper script is preferred."""
     gradle = folder.find_first("build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle")
-    if folder.has("pom.xml") and not any(each.has("pom.xml") for each in above):
+    if folder.has("pom.xml") and not any(parent.has("pom.xml") for parent in above):
         program = _find_program(folder, "mvnw", "mvn")
         location = f" -f {folder.path}/pom.xml" if folder.path else ""
         return Package(
@@ -78,7 +78,7 @@ def detect_java(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Packag
             tests=(f"{program}{location} -q -B test",),
             checks=(f"{program}{location} -q -B compile",),
         )
-    if gradle and not any(each.find_first("settings.gradle.kts", "settings.gradle") for each in above):
+    if gradle and not any(parent.find_first("settings.gradle.kts", "settings.gradle") for parent in above):
         program = _find_program(folder, "gradlew", "gradle")
         location = f" -p {folder.path}" if folder.path else ""
         language = "Kotlin or Java" if gradle.endswith(".kts") else "Java"
@@ -140,7 +140,7 @@ def detect_dotnet(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> Pack
     ends = (".sln", ".slnx", ".csproj", ".fsproj", ".vbproj")
     project_files = sorted(name for name in folder.files if name.endswith(ends))
     main_file = next((name for end in ends for name in project_files if name.endswith(end)), "")
-    if not main_file or any(name.endswith((".sln", ".slnx")) for each in above for name in each.files):
+    if not main_file or any(name.endswith((".sln", ".slnx")) for parent in above for name in parent.files):
         return None
     if not re.fullmatch(r"[\w. +-]{1,80}", main_file):
         return None

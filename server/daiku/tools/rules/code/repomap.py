@@ -133,13 +133,13 @@ class _FileUses(NamedTuple):
     package_files: tuple[str, ...] = ()
 
 
-def _suffix_of(path: str) -> str:
+def _find_suffix(path: str) -> str:
     name = path.rpartition("/")[2]
     return f".{name.rpartition('.')[2].lower()}" if "." in name else ""
 
 
 def _find_uses(path: str, file: SourceFile, files: Mapping[str, SourceFile], modules: Modules) -> _FileUses:
-    suffix = _suffix_of(path)
+    suffix = _find_suffix(path)
     imported: dict[str, None] = {}
     reexported: dict[str, None] = {}
     names: list[str] = []
@@ -173,7 +173,7 @@ def _weigh_uses(
 ) -> dict[tuple[str, str], float]:
     counts = Counter(tag.name for tag in file.tags if not tag.is_definition)
     counts.update(uses[path].names)
-    has_imports = has_import_parser(_suffix_of(path))
+    has_imports = has_import_parser(_find_suffix(path))
     visible = _find_visible(path, uses) if has_imports else set[str]()
     weights: dict[tuple[str, str], float] = {(target, ""): _IMPORT_WEIGHT for target in uses[path].files}
     for name, count in counts.items():

@@ -83,9 +83,9 @@ def format_source(source: str, text: str, start: int, end: int, layout: Layout) 
     lines = [json.dumps(line, ensure_ascii=layout.ascii) for line in _split_lines(source)]
     if not lines:
         return "[]"
-    inner = former[1:-1]
-    first, last = inner[: _skip_blanks(inner, 0)], inner[len(inner.rstrip()) :]
-    if inner.strip():
+    items = former[1:-1]
+    first, last = items[: _skip_blanks(items, 0)], items[len(items.rstrip()) :]
+    if items.strip():
         between = f",{first}" if first else ", "
         return f"[{first}{between.join(lines)}{last}]"
     if not layout.unit:
@@ -389,7 +389,7 @@ def match_cells(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
     old = [n for n in range(1, len(former) + 1) if n not in used]
     has_ids = any(cell.id for cell in former)
     new = [i for i in range(len(cells)) if i not in numbers and not (has_ids and cells[i].id)]
-    keys = [_comparison_key(former[n - 1]) for n in old], [_comparison_key(cells[i]) for i in new]
+    keys = [_build_comparison_key(former[n - 1]) for n in old], [_build_comparison_key(cells[i]) for i in new]
     for kind, a, b, c, d in compute_line_ops(*keys):
         if kind == "equal" or (kind == "replace" and not has_ids):
             pairs = zip(old[a:b], new[c:d], strict=False)
@@ -397,7 +397,7 @@ def match_cells(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
     return [replace(cell, number=numbers.get(index)) for index, cell in enumerate(cells)]
 
 
-def _comparison_key(cell: Cell) -> str:
+def _build_comparison_key(cell: Cell) -> str:
     return f"{cell.kind}\0{cell.source}"
 
 
