@@ -1,1 +1,1 @@
-"""Tools that agents can call. The table lists all of them."""
+"""Tools that agents can call, all listed in one table."""

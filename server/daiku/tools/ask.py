@@ -1,4 +1,4 @@
-"""The tool user/ask. The run loop handles it, so that a question survives a restart."""
+"""The tool user/ask, which the run loop handles, so that a question survives a restart."""
 
 from __future__ import annotations
 

@@ -197,9 +197,8 @@ class _FunctionCall:
         )
         if isinstance(value, str | None):
             return build_result(self.name, value)
-        return await TOOL_THREADS.run(
-            partial(build_result, self.name, value)
-        )  # converting a large value takes time
+        # In a thread, because converting a large value takes time.
+        return await TOOL_THREADS.run(partial(build_result, self.name, value))
 
     async def _run_in_thread(self, args: Args, context: ToolContext) -> ToolResult:
         from daiku.tools.threads import TOOL_THREADS  # when used

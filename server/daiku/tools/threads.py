@@ -1,5 +1,4 @@
-"""Threads for synchronous tool functions: bounded in number, and abandoned if they never end; event loops in
-threads."""
+"""Bounded threads for synchronous tool functions, and event loops in threads."""
 
 from __future__ import annotations
 

@@ -170,9 +170,8 @@ def _count_matches(path: Path, expression: Any, query: Query) -> int:
 
 def _find_lines(text: str, expression: Any, query: Query) -> Iterator[int]:
     """Yield the numbers (from 0) of the lines that match or that a match covers."""
-    anchors_text = (
-        r"\A" in query.pattern or r"\z" in query.pattern
-    )  # they anchor to a line, as lines are searched one by one
+    # Lines are searched one by one, so these anchor to a line.
+    anchors_text = r"\A" in query.pattern or r"\z" in query.pattern
     if not anchors_text and expression.search(text) is None:
         return
     if query.multiline:

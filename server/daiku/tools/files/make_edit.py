@@ -139,9 +139,8 @@ class _AppliedEdit(NamedTuple):
 async def _apply_patch(label: str, patch: Patch, context: ToolContext) -> _AppliedEdit:
     paths = [path for change in patch.files for path in (change.path, change.to) if path]
     checkpoint = await context.checkpoints.take(context.session, context.run, paths, patch)
-    context.emit(
-        CheckpointEvent(checkpoint_id=checkpoint, files=tuple(paths))
-    )  # before the change, so that it can be undone
+    # Before the change, so that it can be undone.
+    context.emit(CheckpointEvent(checkpoint_id=checkpoint, files=tuple(paths)))
     await context.workspace.apply(patch, label)
     if expired := context.checkpoints.swept():
         context.emit(Notice(level="info", text=text("checkpoints.old_went", count=expired)))

@@ -130,10 +130,8 @@ def search_output(path: str, pattern: str, *, literal: bool, context: ToolContex
             excerpts = [
                 f"{path}:{index + 1}: {lines[index][:OUTPUT_LINE_LENGTH]}" for index in matches[:MAX_LINES]
             ]
-            omitted_note = (
-                [f"[… {len(matches) - MAX_LINES} more lines match …]"] if len(matches) > MAX_LINES else []
-            )
-            return ToolResult(ok=True, text="\n".join([*excerpts, *omitted_note]))
+            note = [f"[… {len(matches) - MAX_LINES} more lines match …]"] if len(matches) > MAX_LINES else []
+            return ToolResult(ok=True, text="\n".join([*excerpts, *note]))
     nothing = (
         f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case.{find_ascii_note(query)}"
     )
@@ -168,8 +166,7 @@ class TextArgs(Args):
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     """Return the matching lines of the files that the agent may see.
 
-    If nothing matches, the pattern is tried as plain text and then with case ignored. The answer says which
-    reading matched.
+    Without matches, it tries plain text and then ignores case. The answer says which reading matched.
     """
     if args.path is not None and is_kept_output(args.path):
         return await asyncio.to_thread(
@@ -304,18 +301,16 @@ class _Search:
 
     async def _format_rest(self, query: Query, page: Page) -> str:
         counts, timed_out = await self._collect_counts(query)
-        shown_counts = page.matches
+        listed = page.matches
         if query.multiline:  # matches are counted, but lines are shown
-            omitted = [each for each in counts if each.path not in shown_counts]
+            omitted = [each for each in counts if each.path not in listed]
             summary = (
                 f"more matches in files already shown, and {_count_rest(omitted)}"
                 if omitted
                 else "more matches in files already shown"
             )
         else:
-            omitted = [
-                each._replace(matches=each.matches - shown_counts.get(each.path, 0)) for each in counts
-            ]
+            omitted = [each._replace(matches=each.matches - listed.get(each.path, 0)) for each in counts]
             summary = _count_rest([each for each in omitted if each.matches > 0])
         return f"[… {'at least ' if timed_out else ''}{summary}; narrow it with path, glob or a longer pattern …]"
 

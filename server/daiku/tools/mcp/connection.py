@@ -1,7 +1,4 @@
-"""A live connection to a server, owned by its own task: opened, listed, called, and closed.
-
-Imported late, because the MCP SDK takes half a second to import.
-"""
+"""A live connection to a server, owned by its own task (imported late: the MCP SDK takes half a second)."""
 
 from __future__ import annotations
 
@@ -60,9 +57,8 @@ def build_untrusted(
     text: str, ok: bool = True, images: tuple[ToolImage, ...] = (), data: JsonObject | None = None
 ) -> ToolResult:
     """Build a result of external text: bounded, and marked as untrusted."""
-    bounded_text = truncate_middle(
-        remove_hidden(text[: OUTPUT_LIMIT * 20]), OUTPUT_LIMIT, how="Ask for a smaller part"
-    )
+    visible = remove_hidden(text[: OUTPUT_LIMIT * 20])
+    bounded_text = truncate_middle(visible, OUTPUT_LIMIT, how="Ask for a smaller part")
     return ToolResult(ok=ok, text=bounded_text, images=images, data=data, untrusted=True)
 
 
@@ -73,9 +69,7 @@ def format_resource(contents: Sequence[types.TextResourceContents | types.BlobRe
 
 def format_prompt(answer: types.GetPromptResult) -> str:
     """Return the messages of a prompt, each with its role."""
-    parts = [
-        f"{message.role}:\n{_read_content((message.content,))[0]}" for message in answer.messages[:MAX_BLOCKS]
-    ]
+    parts = [f"{item.role}:\n{_read_content((item.content,))[0]}" for item in answer.messages[:MAX_BLOCKS]]
     return "\n\n".join(parts)
 
 
@@ -123,11 +117,8 @@ LIST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionHooks:
-    """Callbacks of a connection.
-
-    `asker` returns a function that asks the user during a call (None if no user is there); `changed` is
-    called when the server's offer changes; `show` gets the sign-in URL.
-    """
+    """Callbacks: `asker` returns a function that asks the user during a call (None if no user is there),
+    `on_change` is called when the server's offer changes, and `show` gets the sign-in URL."""
 
     asker: Callable[[], Ask | None]
     on_change: Callable[[], None]
@@ -135,18 +126,15 @@ class ConnectionHooks:
 
 
 class McpConnection:
-    """A connection that is opened once and closed once. It connects when created. Methods raise
-    McpServerError."""
+    """A single-use connection that connects when created. Methods raise McpServerError."""
 
     def __init__(self, launch: Launch, home: Path, hooks: ConnectionHooks) -> None:
         self.name = launch.name
         self.listing = Listing()
         self.ended = asyncio.Event()
         header_names = {name.lower() for name in launch.settings.headers}
-        uses_oauth = launch.settings.url and "authorization" not in header_names
-        self._transport = ServerTransport(
-            launch, build_auth(launch, home, hooks.show) if uses_oauth else None
-        )
+        signs_in = launch.settings.url and "authorization" not in header_names
+        self._transport = ServerTransport(launch, build_auth(launch, home, hooks.show) if signs_in else None)
         self._roots = launch.roots
         self._hooks = hooks
         self._client: Client | None = None
@@ -184,12 +172,10 @@ class McpConnection:
         """List all resources, then the resource templates, one per line."""
 
         async def work(c: Client) -> list[str]:
-            lines = [
-                _format_line(r.uri, r)
-                async for r in _iterate_pages(c.list_resources, lambda page: page.resources)
-            ]
+            resources = _read_pages(c.list_resources, lambda page: page.resources)
+            lines = [_format_line(r.uri, r) async for r in resources]
             with contextlib.suppress(MCPError):  # many servers do not support resource templates
-                pages = _iterate_pages(c.list_resource_templates, lambda page: page.resource_templates)
+                pages = _read_pages(c.list_resource_templates, lambda page: page.resource_templates)
                 lines += [_format_line(t.uri_template, t) async for t in pages]
             return lines
 
@@ -197,15 +183,14 @@ class McpConnection:
 
     async def read_resource(self, uri: str) -> ToolResult:
         """Read a resource."""
-        return build_untrusted(
-            format_resource((await self._request(lambda c: c.read_resource(uri))).contents)
-        )
+        answer = await self._request(lambda c: c.read_resource(uri))
+        return build_untrusted(format_resource(answer.contents))
 
     async def format_prompts(self) -> ToolResult:
         """List all prompts with their arguments, one per line."""
 
         async def work(c: Client) -> list[str]:
-            prompts = [p async for p in _iterate_pages(c.list_prompts, lambda page: page.prompts)]
+            prompts = [p async for p in _read_pages(c.list_prompts, lambda page: page.prompts)]
             return [_format_line(f"{p.name}({_format_parameters(p)})", p) for p in prompts]
 
         return build_untrusted("\n".join(await self._request(work)) or "(no prompts)")
@@ -227,7 +212,7 @@ class McpConnection:
 
     async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
         if self._client is None or self.ended.is_set():
-            raise McpServerError(self._choose_reason(text("mcp.not_connected")), is_lost=True)
+            raise McpServerError(self._explain(text("mcp.not_connected")), is_lost=True)
         try:
             return await work(self._client)
         except Exception as error:
@@ -240,7 +225,7 @@ class McpConnection:
             case McpServerError():
                 return error
             case MCPError(code=types.CONNECTION_CLOSED):
-                return McpServerError(self._choose_reason(text("mcp.ended")), is_lost=True)
+                return McpServerError(self._explain(text("mcp.ended")), is_lost=True)
             case MCPError(message="Session terminated"):
                 return McpServerError(text("mcp.forgot_session"), is_lost=True)
             case MCPError():
@@ -252,15 +237,13 @@ class McpConnection:
             case ValidationError():
                 return McpServerError(text("mcp.wrong_answer"), is_lost=False)
             case httpx2.HTTPError() | OSError():
-                return McpServerError(
-                    self._choose_reason(_clean_message(str(error) or type(error).__name__)), is_lost=True
-                )
+                return McpServerError(self._explain(_clean(str(error) or type(error).__name__)), is_lost=True)
             case _:
                 return McpServerError(
-                    self._choose_reason(_clean_message(f"{type(error).__name__}: {error}")), is_lost=False
+                    self._explain(_clean(f"{type(error).__name__}: {error}")), is_lost=False
                 )
 
-    def _choose_reason(self, otherwise: Text) -> Text:
+    def _explain(self, otherwise: Text) -> Text:
         return self._reason or self._transport.describe_failure() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
@@ -273,7 +256,7 @@ class McpConnection:
                     Client(
                         open_lenient_transport(transport),
                         client_info=types.Implementation(name="daiku", version=__version__),
-                        elicitation_callback=self._handle_elicitation,
+                        elicitation_callback=self._elicit,
                         list_roots_callback=self._list_roots if self._roots else None,
                         message_handler=self._handle_message,
                         cache=None,
@@ -348,9 +331,7 @@ class McpConnection:
         elif isinstance(message, types.LoggingMessageNotification):
             log.debug("%s: %.300s", self.name, message.params.data)
 
-    async def _handle_elicitation(
-        self, context: object, params: types.ElicitRequestParams
-    ) -> types.ElicitResult:
+    async def _elicit(self, context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         ask = self._hooks.asker()
         if ask is None:
             return types.ElicitResult(action="decline")
@@ -383,15 +364,13 @@ async def list_all(client: Client) -> Listing:
 async def _list_tools(client: Client, *, first_page: bool = False) -> list[types.Tool]:
     if first_page:
         return (await client.list_tools()).tools
-    return [tool async for tool in _iterate_pages(client.list_tools, lambda page: page.tools)]
+    return [tool async for tool in _read_pages(client.list_tools, lambda page: page.tools)]
 
 
-async def _iterate_pages(
-    request_page: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]
-) -> AsyncIterator[V]:
+async def _read_pages(fetch: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]) -> AsyncIterator[V]:
     cursor: str | None = None
     for _ in range(MAX_PAGES):
-        page = await request_page(cursor=cursor)
+        page = await fetch(cursor=cursor)
         for item in items(page):
             yield item
         cursor = getattr(page, "next_cursor", None)
@@ -408,7 +387,7 @@ def _format_parameters(prompt: types.Prompt) -> str:
     return ", ".join(f"{a.name}{'' if a.required else '?'}" for a in prompt.arguments or ())
 
 
-def _clean_message(message: str) -> Text:
+def _clean(message: str) -> Text:
     return Text(clean_text(message, 500))
 
 

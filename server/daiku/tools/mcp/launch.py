@@ -1,4 +1,4 @@
-"""How a configured server is started or reached: checked, described for consent. Without the MCP SDK."""
+"""Start or reach a configured server: checks, description for consent, environment (without the MCP SDK)."""
 
 from __future__ import annotations
 

@@ -175,9 +175,8 @@ def find_hidden_object(
             continue
         subcommand, arguments = find_git_subcommand(simple.words)
         for word in arguments:
-            for piece in dict.fromkeys(
-                (word, *re.split(r"\.{2,3}", word.lstrip("^")))
-            ):  # a range has two revisions
+            # A range has two revisions.
+            for piece in dict.fromkeys((word, *re.split(r"\.{2,3}", word.lstrip("^")))):
                 match = _REVISION_PATH.fullmatch(piece)
                 if match and _is_closed_path(match["path"], folder, top, is_closed):
                     return piece

@@ -61,9 +61,8 @@ class PipedChild:
         with contextlib.suppress(OSError):
             self._stdin.close()
         if not await self.wait_ended(CLOSE_SECONDS):
-            with contextlib.suppress(
-                ProcessLookupError
-            ):  # the reaper kills all descendants, also outside the group
+            # The reaper kills all descendants, also outside the group.
+            with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGTERM)
             if not await self.wait_ended(GRACE_SECONDS):
                 with contextlib.suppress(ProcessLookupError, PermissionError):

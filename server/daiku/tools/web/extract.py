@@ -78,8 +78,7 @@ _CSS_COMMENT = lazy(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 
 
 def extract_main(html: str, url: str) -> tuple[str, str]:
-    """Return the title and well-formed HTML of the main text, without scripts, navigation, and hidden
-    elements."""
+    """Return the title and the main text as well-formed HTML, without scripts, navigation, and hidden parts."""
     page = _PageWriter(url, _find_hidden_selectors(html))
     for token in tokenize(html):
         match token:
@@ -150,14 +149,14 @@ class _PageWriter:
         while self._stack:
             self._pop()
 
-    def add_start(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def add_start(self, tag: str, attrs: Mapping[str, str]) -> None:
         if self._skipped:
             if not self._ends_skip(tag):
                 self._inside[tag] += tag not in _VOID
                 return
             self._skipped = ""
         self._imply_ends(tag)
-        if tag in _DROPPED or self._is_hidden(attributes):
+        if tag in _DROPPED or self._is_hidden(attrs):
             if tag not in _VOID:
                 self._skipped, self._inside = tag, Counter()
             return
@@ -166,7 +165,7 @@ class _PageWriter:
             if is_shown:
                 self._out.append(f"<{tag}>")
             return
-        self._push(tag, attributes, is_shown)
+        self._push(tag, attrs, is_shown)
 
     def add_end(self, tag: str) -> None:
         if self._skipped:
@@ -193,13 +192,9 @@ class _PageWriter:
         self._out.append(escape(data, quote=False))
         self._text += len(data.strip())
 
-    def _push(self, tag: str, attributes: Mapping[str, str], is_shown: bool) -> None:
+    def _push(self, tag: str, attrs: Mapping[str, str], is_shown: bool) -> None:
         region = (
-            "main"
-            if attributes.get("role") == "main"
-            else tag
-            if tag in ("main", "article", "header")
-            else ""
+            "main" if attrs.get("role") == "main" else tag if tag in ("main", "article", "header") else ""
         )
         if region and self._in_region[region]:
             region = ""
@@ -208,7 +203,7 @@ class _PageWriter:
         self._open[tag] += 1
         self._shown += is_shown
         if is_shown:
-            self._out.append(_format_start_tag(tag, attributes, self._url))
+            self._out.append(_format_start_tag(tag, attrs, self._url))
 
     def _pop(self) -> str:
         element = self._stack.pop()
@@ -245,38 +240,32 @@ class _PageWriter:
         """Return True if `tag` ends the dropped element, whose end tag is optional."""
         if self._skipped == "p":
             return tag in _BLOCKS and not +self._inside
-        implied = _IMPLIED_ENDS.get(tag)
+        ends = _IMPLIED_ENDS.get(tag)
         return (
-            implied is not None
-            and self._skipped in implied[0]
-            and not any(self._inside[each] for each in implied[1])
+            ends is not None and self._skipped in ends[0] and not any(self._inside[each] for each in ends[1])
         )
 
-    def _is_hidden(self, attributes: Mapping[str, str]) -> bool:
-        if "hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true":
+    def _is_hidden(self, attrs: Mapping[str, str]) -> bool:
+        if "hidden" in attrs or attrs.get("aria-hidden", "").lower() == "true":
             return True
-        if (
-            _HIDING.search(attributes.get("style", ""))
-            or attributes.get("role", "").lower() in _DROPPED_ROLES
-        ):
+        if _HIDING.search(attrs.get("style", "")) or attrs.get("role", "").lower() in _DROPPED_ROLES:
             return True
-        names = attributes.get("class", "").split()
+        names = attrs.get("class", "").split()
         if not _HIDDEN_CLASSES.isdisjoint(names):
             return True
         return bool(self._hidden) and (
-            f"#{attributes.get('id', '')}" in self._hidden
-            or any(f".{name}" in self._hidden for name in names)
+            f"#{attrs.get('id', '')}" in self._hidden or any(f".{name}" in self._hidden for name in names)
         )
 
 
-def _format_start_tag(tag: str, attributes: Mapping[str, str], url: str) -> str:
+def _format_start_tag(tag: str, attrs: Mapping[str, str], url: str) -> str:
     """Return the start tag with the attributes that affect Markdown."""
     if tag == "a":
-        href = _resolve_link(url, attributes.get("href", ""))
+        href = _resolve_link(url, attrs.get("href", ""))
         return f'<a href="{escape(href)}">' if href else "<a>"
     relevant = {"ol": "start", "pre": "class", "code": "class", "div": "class"}
     name = relevant.get(tag, "")
-    return f'<{tag} {name}="{escape(attributes[name])}">' if attributes.get(name) else f"<{tag}>"
+    return f'<{tag} {name}="{escape(attrs[name])}">' if attrs.get(name) else f"<{tag}>"
 
 
 def _resolve_link(url: str, href: str) -> str:

@@ -1,5 +1,4 @@
-"""HTTP requests to the web: resolved addresses are checked and pinned; redirects, sizes, and times are
-limited."""
+"""HTTP requests to public addresses, with pinned DNS results and limits."""
 
 from __future__ import annotations
 

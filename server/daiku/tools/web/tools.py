@@ -1,4 +1,4 @@
-"""Tools web/search, web/fetch, and web/research. Their results are untrusted data."""
+"""Tools web/search, web/fetch, and web/research, whose results are untrusted data."""
 
 from __future__ import annotations
 
@@ -71,9 +71,8 @@ def build_web_tools(web: Web) -> tuple[Tool, ...]:
             _emit_notice(outcome.problem, context)
         results = [result.model_dump() for result in outcome.results]
         data: dict[str, Any] = {"query": args.query, "engine": outcome.engine, "results": results}
-        return ToolResult(
-            ok=True, text=_format_hits(args.query, outcome), data=data, untrusted=bool(outcome.results)
-        )
+        hits = _format_hits(args.query, outcome)
+        return ToolResult(ok=True, text=hits, data=data, untrusted=bool(outcome.results))
 
     async def fetch(args: FetchArgs, context: ToolContext) -> ToolResult:
         """Fetch one page; a redirect to another site is only reported."""
@@ -91,11 +90,9 @@ def build_web_tools(web: Web) -> tuple[Tool, ...]:
     async def preview_fetch(args: FetchArgs, _context: ToolContext) -> Preview | ToolResult:
         """Show the URL that will be requested, with its host in ASCII, or the reason that it is not."""
         place = web.http.check_url(args.url)
-        return (
-            build_failure(f"{args.url} was not fetched: {place}.")
-            if isinstance(place, str)
-            else Preview(place.url)
-        )
+        if isinstance(place, str):
+            return build_failure(f"{args.url} was not fetched: {place}.")
+        return Preview(place.url)
 
     return (
         Tool(

@@ -127,9 +127,8 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
         return _show_revision(old, revise_plan(old, steps, **fields), warnings, context)
     call_key = f"{context.session} {context.run} {context.call_id}"
     plan_id = f"plan_{sha256(call_key.encode()).hexdigest()[:8]}"
-    if existing := next(
-        (p for p in context.plans() if p.plan_id == plan_id), None
-    ):  # created before a restart
+    # It exists if it was created before a restart.
+    if existing := next((p for p in context.plans() if p.plan_id == plan_id), None):
         return _show_plan(existing, context)
     name = args.name or goal.split("\n", 1)[0][:NAME_LIMIT]
     plan = Plan(

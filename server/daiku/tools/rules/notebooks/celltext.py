@@ -75,8 +75,7 @@ def _split_lines(source: str) -> list[str]:
 
 
 def format_source(source: str, text: str, start: int, end: int, layout: Layout) -> str:
-    """Format a cell's source like its former value (`text[start:end]`): string or lines, with the same
-    layout."""
+    """Format a cell's source like its former value `text[start:end]`: a string or lines, the same layout."""
     former = text[start:end]
     if former.startswith('"'):
         return json.dumps(source, ensure_ascii=layout.ascii)
@@ -118,9 +117,7 @@ EMPTY = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor":
 _HEAD = re.compile(r"# %% cell (\d+|new) \[(code|markdown|raw)(?: ([^\]\s]+))?\](?:[ \t].*)?")
 _HEAD_LIKE = re.compile(r"\\*# %% cell (?:\d+|new) \[")
 _MAX_NOTES = 160
-_FORMAT_HINT = (
-    "`# %% cell 3 [code]` before the text of cell 3, `# %% cell new [markdown]` before that of a new one"
-)
+_FORM = "`# %% cell 3 [code]` before the text of cell 3, `# %% cell new [markdown]` before that of a new one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +211,12 @@ def _find_language(metadata: JsonValue) -> str:
 
 def _summarize_outputs(outputs: JsonValue) -> str:
     """Summarize a cell's outputs: kinds and sizes, and an error's first line."""
-    summaries = (
-        [_summarize_output(output) for output in outputs if isinstance(output, dict)]
-        if isinstance(outputs, list)
-        else []
-    )
-    text = "; ".join(part for part in summaries if part).replace("\n", " ")
+    parts = [_describe_output(o) for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+    text = "; ".join(filter(None, parts)).replace("\n", " ")
     return text if len(text) <= _MAX_NOTES else f"{text[:_MAX_NOTES]} …"
 
 
-def _summarize_output(output: JsonObject) -> str:
+def _describe_output(output: JsonObject) -> str:
     match output.get("output_type"):
         case "stream":
             text = output.get("text")
@@ -283,7 +276,7 @@ def parse_cells(text: str) -> tuple[Cell, ...] | Refusal:
             number = None if head[1] == "new" else int(head[1])
             cells.append(Cell(number, head[2], "\n".join(body), head[3] or ""))
         elif "".join(body).strip():
-            return Refusal(f"The text before the first cell belongs to no cell: write {_FORMAT_HINT}.")
+            return Refusal(f"The text before the first cell belongs to no cell: write {_FORM}.")
         head, body = match, []
     return tuple(cells)
 
@@ -292,11 +285,8 @@ def parse_cells(text: str) -> tuple[Cell, ...] | Refusal:
 
 
 def merge_cell_text(raw: str, text: str) -> str | Refusal:
-    """Replace the notebook's cells with those of `text`.
-
-    Missing cells are removed, `new` cells are added; everything else (metadata, ids, outputs, the JSON's
-    layout) stays.
-    """
+    """Replace the notebook's cells with those of `text`: missing ones are removed, `new` ones added.
+    Metadata, ids, outputs, and the JSON's layout stay."""
     notebook = parse_notebook(raw)
     if notebook is None:
         return Refusal("It is no notebook of format 4: it can only be changed as JSON.")
@@ -310,7 +300,7 @@ def merge_cell_text(raw: str, text: str) -> str | Refusal:
             f"There is no cell {unknown_number}: there are {len(notebook.cells)}. A new one is `cell new`."
         )
     if len(set(numbers)) < len(numbers):
-        return Refusal(f"Cell {max(numbers, key=numbers.count)} stands twice. Write {_FORMAT_HINT}.")
+        return Refusal(f"Cell {max(numbers, key=numbers.count)} stands twice. Write {_FORM}.")
     return write_cells(notebook, [_trim_blank_lines(cell, notebook) for cell in parsed])
 
 
@@ -371,9 +361,7 @@ def _iterate_cell_json(notebook: Notebook, new_cells: Sequence[Cell], layout: La
 
 def _generate_id(index: int, source: str, used_ids: set[str]) -> str:
     sources = (f"{index}:{n}:{source}".encode("utf-8", "surrogatepass") for n in range(len(used_ids) + 1))
-    generated = next(
-        candidate for data in sources if (candidate := sha256(data).hexdigest()[:8]) not in used_ids
-    )
+    generated = next(one for data in sources if (one := sha256(data).hexdigest()[:8]) not in used_ids)
     used_ids.add(generated)
     return generated
 
