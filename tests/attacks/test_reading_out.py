@@ -12,7 +12,7 @@ import pytest
 from daiku.domain.config import SandboxSettings
 from daiku.guard.sandbox import bubblewrap
 from daiku.tools.git.repository import classify_error
-from daiku.workspace.repository import git_places
+from daiku.workspace.repository import find_git_places
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
 from tests.cases import for_each
@@ -243,7 +243,7 @@ def test_a_repository_whose_settings_read_a_file_outside_is_not_used(place: Grou
     place.git("init", "-q")
     with (place.root / ".git" / "config").open("a") as config:
         config.write(SETTINGS[name].format(secret=place.home / ".npmrc"))
-    assert isinstance(git_places(place.root, (place.root,)), str)
+    assert isinstance(find_git_places(place.root, (place.root,)), str)
 
 
 @for_each(

@@ -11,7 +11,7 @@ from daiku.playbook.store import PlaybookStore
 from daiku.playbook.tables import SCHEMA
 from daiku.store.database import Database
 from daiku.tools.git.ownrun import COMMIT_ID, GIT_UNAVAILABLE, read_git
-from daiku.workspace.repository import GitPlaces, git_places
+from daiku.workspace.repository import GitPlaces, find_git_places
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS playbook_places(
@@ -86,7 +86,7 @@ def _find_key(database: Database, roots: tuple[Path, ...]) -> str:
 def _find_places(roots: tuple[Path, ...]) -> GitPlaces | None:
     """Return the first repository that one of the folders lies in and that belongs to the workspace."""
     # Linked objects are harmless here: git reads only commits.
-    candidates = (git_places(root, roots, objects=False) for root in roots)
+    candidates = (find_git_places(root, roots, objects=False) for root in roots)
     return next((places for places in candidates if isinstance(places, GitPlaces)), None)
 
 

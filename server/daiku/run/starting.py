@@ -282,13 +282,13 @@ async def _describe_git(services: RunServices) -> str:
 
 async def _read_git(roots: tuple[Path, ...]) -> str:
     from daiku.tools.git.repository import open_repository  # when used
-    from daiku.workspace.repository import git_places  # when used
+    from daiku.workspace.repository import find_git_places  # when used
 
     try:
         async with asyncio.timeout(GIT_SECONDS):
             git = await open_repository(roots[0], roots)
             if isinstance(git, str):
-                places = await asyncio.to_thread(git_places, roots[0], roots)
+                places = await asyncio.to_thread(find_git_places, roots[0], roots)
                 return NO_GIT if places is None else NOT_USED
             code, output = await git.names(list(STATUS))
     except (TimeoutError, OSError):

@@ -39,11 +39,11 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
 
 def _find_folders_above(root: Path) -> list[Path]:
     """Return the folders above `root` that belong to its repository, the nearest first."""
-    from daiku.workspace.repository import GitPlaces, git_places, may_be_repository  # when used
+    from daiku.workspace.repository import GitPlaces, find_git_places, may_be_repository  # when used
 
     if not may_be_repository(root):
         return []
-    places = git_places(root, (root,), objects=False)
+    places = find_git_places(root, (root,), objects=False)
     if not isinstance(places, GitPlaces):
         return []
     return [folder for folder in root.resolve().parents if folder.is_relative_to(places.top)]

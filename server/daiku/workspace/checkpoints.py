@@ -22,18 +22,18 @@ from daiku.workspace.contents import (
     Sweeper,
     add_outcome,
     keep_review,
-    review_of,
+    load_review,
     unusable_checkpoint,
 )
 from daiku.workspace.diskio import make_folders, read_bytes, remove_file, replace_file
 from daiku.workspace.encodings import decode, encode
-from daiku.workspace.paths import locate, root_of
+from daiku.workspace.paths import find_root, locate
 
 if TYPE_CHECKING:
     from daiku.edits.rules.changes.review import Blob, Content, FileReview
 
 
-async def change_back(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
+async def build_restoring_change(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
     """Return the change that restores `path`, True if bytes must be written, or False if nothing differs."""
     text = decode(before) if before is not None else None
     exists = await workspace.exists(path)
@@ -53,7 +53,7 @@ async def change_back(workspace: Workspace, path: str, before: bytes | None) -> 
     return FileChange(path=path, kind="edit", old=now, new=text.text) if now != text.text else False
 
 
-def put_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
+def write_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
     """Write `data` to `path`, or remove the file if `data` is None. Raises OSError, DaikuError."""
     roots, real = workspace.roots, workspace.locate(path)
     if data is None:
@@ -72,13 +72,13 @@ def compare_files(
     """
     applied: list[FileChange] = []
     missing: list[FileChange] = []
-    for kept, now in zip(files, current, strict=True):
-        old, new = content_of(kept.content), content_of(kept.after)
-        if not kept.known or now not in (old, new):
+    for file, now in zip(files, current, strict=True):
+        old, new = content_of(file.content), content_of(file.after)
+        if not file.known or now not in (old, new):
             return None
         kind = "create" if old is None else "delete" if new is None else "edit"
         texts = {name: content for name, content in (("old", old), ("new", new)) if isinstance(content, str)}
-        (applied if now == new else missing).append(FileChange(path=kept.path, kind=kind, **texts))
+        (applied if now == new else missing).append(FileChange(path=file.path, kind=kind, **texts))
     return Patch(files=tuple(applied)), Patch(files=tuple(missing))
 
 
@@ -134,7 +134,7 @@ class CheckpointStore:
         """
         async with self._lock:
             files = await self._keep_all(tuple(dict.fromkeys(paths)))
-            checkpoint_id = await asyncio.to_thread(self._add, session, run, files, patch)
+            checkpoint_id = await asyncio.to_thread(self._add_checkpoint, session, run, files, patch)
             await self._sweep()
             return checkpoint_id
 
@@ -151,7 +151,7 @@ class CheckpointStore:
         checkpoint = self.get(checkpoint_id)
         if checkpoint is None:
             return None
-        paths = (self.current_path(checkpoint, kept.path) for kept in checkpoint.files)
+        paths = (self.current_path(checkpoint, file.path) for file in checkpoint.files)
         return compare_files(
             checkpoint.files, [await self.current_content(path) for path in paths], self.content
         )
@@ -174,7 +174,7 @@ class CheckpointStore:
                 for path, (before, after) in files.items()
             )
             reviews = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
-            checkpoint = self._new(session, run, stored, kind="review", stances=reviews)
+            checkpoint = self._build(session, run, stored, kind="review", stances=reviews)
             await asyncio.to_thread(self._records.write, checkpoint)
             await self._sweep()
             return checkpoint.id
@@ -206,15 +206,15 @@ class CheckpointStore:
     async def put_back(self, path: str, content: Blob) -> None:
         """Write a stored binary file to `path`. Raises DaikuError."""
         data = await asyncio.to_thread(self._contents.load, content.name)
-        await asyncio.to_thread(put_bytes, self._workspace, path, data)
+        await asyncio.to_thread(write_bytes, self._workspace, path, data)
 
     def content(self, name: str | None) -> Content:
         """Return the stored content, as text if it is text. Raises UsageError if it is damaged or gone."""
         return self._contents.content(name)
 
-    def review_of(self, stance: KeptReview) -> FileReview:
+    def load_review(self, stance: KeptReview) -> FileReview:
         """Return the review stored in a checkpoint. Raises UsageError if its content is gone."""
-        return review_of(self._contents, stance)
+        return load_review(self._contents, stance)
 
     async def current_content(self, path: str) -> Content:
         """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
@@ -237,7 +237,7 @@ class CheckpointStore:
         if roots == self._workspace.roots:
             return path
         real = locate(roots, path)
-        if root_of(self._workspace.roots, real) is None:
+        if find_root(self._workspace.roots, real) is None:
             where = ", ".join(checkpoint.roots)
             raise unusable_checkpoint(
                 "usage",
@@ -257,17 +257,17 @@ class CheckpointStore:
             ]
 
         for path in paths:
-            batch.append((path, await self._data(path)))
+            batch.append((path, await self._read_data(path)))
             if sum(len(data or b"") for _, data in batch) > _BATCH_BYTES:
                 stored += await asyncio.to_thread(store)
                 batch.clear()
         return [*stored, *await asyncio.to_thread(store)]
 
     async def _keep(self, path: str) -> str | None:
-        data = await self._data(path)
+        data = await self._read_data(path)
         return None if data is None else await asyncio.to_thread(self._contents.store, data)
 
-    async def _data(self, path: str) -> bytes | None:
+    async def _read_data(self, path: str) -> bytes | None:
         real = self._workspace.locate(path)
         if not await self._workspace.exists(path):
             return None
@@ -277,14 +277,14 @@ class CheckpointStore:
         except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
             return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _MAX_FILE_BYTES)
 
-    def _add(self, session: str, run: str, files: Sequence[KeptFile], patch: Patch | None) -> str:
-        checkpoint = self._new(
+    def _add_checkpoint(self, session: str, run: str, files: Sequence[KeptFile], patch: Patch | None) -> str:
+        checkpoint = self._build(
             session, run, tuple(files) if patch is None else add_outcome(self._contents, files, patch)
         )
         self._records.write(checkpoint)
         return checkpoint.id
 
-    def _new(
+    def _build(
         self,
         session: str,
         run: str,
@@ -312,7 +312,7 @@ class CheckpointStore:
 
     def list(self, session: str) -> tuple[Checkpoint, ...]:
         """Return the session's checkpoints, oldest first, without unreadable ones."""
-        return self._records.of(session)
+        return self._records.list_for(session)
 
     def last_edits(self, session: str) -> str:
         """Return the id of the checkpoint that undoes the last run with edits in effect.
@@ -355,7 +355,7 @@ class CheckpointStore:
             in_bytes: dict[str, bytes | None] = {}
             for path, content in contents.items():
                 data = await asyncio.to_thread(self._contents.load, content) if content else None
-                change = await change_back(self._workspace, path, data)
+                change = await build_restoring_change(self._workspace, path, data)
                 if isinstance(change, FileChange):
                     changes.append(change)
                 elif change:
@@ -367,7 +367,7 @@ class CheckpointStore:
                 else ()
             )
             for path, data in in_bytes.items():
-                await asyncio.to_thread(put_bytes, self._workspace, path, data)
+                await asyncio.to_thread(write_bytes, self._workspace, path, data)
             self._mark_undone(first, redo)
             kinds: list[FileStat] = [
                 FileStat(path=path, kind="edit" if data is not None else "delete")
@@ -381,7 +381,7 @@ class CheckpointStore:
         later = [c for c in self.list(first.session) if c.number >= first.number]
         files = tuple(k.model_copy(update={"after": contents[k.path], "known": True}) for k in before)
         undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
-        redo = self._new(session, first.run, files, kind="restore", undid=undid)
+        redo = self._build(session, first.run, files, kind="restore", undid=undid)
         self._records.write(redo)
         return redo
 
@@ -400,6 +400,6 @@ class CheckpointStore:
         contents: dict[str, str | None] = {}
         for checkpoint in self.list(first.session):
             if checkpoint.number >= first.number:
-                for kept in checkpoint.files:
-                    contents.setdefault(self.current_path(checkpoint, kept.path), kept.content)
+                for file in checkpoint.files:
+                    contents.setdefault(self.current_path(checkpoint, file.path), file.content)
         return first, contents

@@ -154,7 +154,7 @@ class Records:
         self._places: dict[str, Path] = {}
 
     def next_number(self, session: str) -> int:
-        numbers = [int(path.name.partition("-")[0]) for path in _record_files(self.folder_of(session))]
+        numbers = [int(path.name.partition("-")[0]) for path in _list_record_files(self.folder_of(session))]
         return max(numbers, default=0) + 1
 
     def write(self, checkpoint: Checkpoint) -> None:
@@ -189,9 +189,9 @@ class Records:
         self._places[checkpoint_id] = place
         return _read(place)
 
-    def of(self, session: str) -> tuple[Checkpoint, ...]:
+    def list_for(self, session: str) -> tuple[Checkpoint, ...]:
         """Return a session's checkpoints, oldest first, without unreadable ones."""
-        checkpoints = (_read(path) for path in _record_files(self.folder_of(session)))
+        checkpoints = (_read(path) for path in _list_record_files(self.folder_of(session)))
         return tuple(checkpoint for checkpoint in checkpoints if checkpoint is not None)
 
     def all(self) -> dict[Path, Checkpoint | None]:
@@ -232,7 +232,7 @@ class Sweeper:
                 self._drop(place, records)
 
     def _drop(self, place: Path, records: dict[Path, Checkpoint | None]) -> None:
-        unused = _contents_of([records.pop(place)]) - _contents_of(records.values())
+        unused = _list_contents([records.pop(place)]) - _list_contents(records.values())
         place.unlink(missing_ok=True)
         self._contents.drop(unused)
         self._deleted_count += 1
@@ -247,7 +247,7 @@ class Sweeper:
         }
         for place in own_records:
             place.unlink(missing_ok=True)
-        self._contents.drop(_contents_of(own_records.values()) - _contents_of(records.values()))
+        self._contents.drop(_list_contents(own_records.values()) - _list_contents(records.values()))
 
     def pop_deleted_count(self) -> int:
         """Return how many checkpoints were deleted since the last call, and reset the count."""
@@ -266,7 +266,7 @@ def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview
     )
 
 
-def review_of(contents: Contents, stance: KeptReview) -> FileReview:
+def load_review(contents: Contents, stance: KeptReview) -> FileReview:
     """Return the review that `keep_review` stored. Raises UsageError if its content is gone."""
     from daiku.edits.rules.changes.review import FileReview, ReviewSpan  # when used
 
@@ -297,11 +297,11 @@ def unusable_checkpoint(kind: str, message: Text, hint: Text) -> UsageError:
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 
 
-def _contents_of(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
+def _list_contents(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
     names: set[str | None] = set()
     for checkpoint in checkpoints:
         if checkpoint is not None:
-            names |= {name for kept in checkpoint.files for name in (kept.content, kept.after)}
+            names |= {name for file in checkpoint.files for name in (file.content, file.after)}
             names |= {name for stance in checkpoint.stances for name in (stance.base, stance.now)}
     return {name for name in names if name}
 
@@ -312,7 +312,7 @@ def _to_file_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _record_files(folder: Path) -> list[Path]:
+def _list_record_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*-*.json"))
 
 

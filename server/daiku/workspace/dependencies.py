@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from daiku.workspace.paths import within
+from daiku.workspace.paths import is_within
 
 _ENVIRONMENTS = (".venv", "venv", "env")
 _NODE = "node_modules"
@@ -18,16 +18,16 @@ def is_dependency(inside: Path) -> bool:
     return not {_NODE, _PYTHON}.isdisjoint(inside.parts)
 
 
-def dependency_folder(roots: tuple[Path, ...], real: Path) -> Path | None:
+def find_dependency_folder(roots: tuple[Path, ...], real: Path) -> Path | None:
     """Return the project's dependency folder that contains the real path `real`; None if there is none.
 
     The folder may lie outside the roots if a link of the project leads to it. To be safe, its real name must
     be a dependency folder's, and an environment must have a pyvenv.cfg.
     """
-    return next((folder for folder in _folders(roots) if within(real, folder)), None)
+    return next((folder for folder in _find_folders(roots) if is_within(real, folder)), None)
 
 
-def _folders(roots: tuple[Path, ...]) -> Iterator[Path]:
+def _find_folders(roots: tuple[Path, ...]) -> Iterator[Path]:
     for root in roots:
         node = Path(os.path.realpath(root / _NODE))
         if node.name == _NODE:

@@ -43,18 +43,18 @@ class DiskWorkspace:
         return paths.relative(self._roots, path)
 
     def hidden(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and self._ignores(root).hidden(path, self.relative(path))
+        root = paths.find_root(self._roots, path)
+        return root is not None and self._load_ignores(root).hidden(path, self.relative(path))
 
     def closed(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores(root).closed_by_file(path)
+        root = paths.find_root(self._roots, path)
+        return root is not None and path != root and self._load_ignores(root).closed_by_file(path)
 
     def ignored(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores(root).leaves_out(path)
+        root = paths.find_root(self._roots, path)
+        return root is not None and path != root and self._load_ignores(root).leaves_out(path)
 
-    def _ignores(self, root: Path) -> Ignores:
+    def _load_ignores(self, root: Path) -> Ignores:
         if root not in self._ignore_files:
             from daiku.workspace.ignores import Ignores  # when used
 
@@ -84,7 +84,7 @@ class DiskWorkspace:
     def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
         from daiku.edits.rules.changes.diff import stat  # when used
 
-        steps = [step for change in patch.files for step in self._steps(change)]
+        steps = [step for change in patch.files for step in self._plan_steps(change)]
         undo: list[Callable[[], object]] = []
         try:
             for step in steps:
@@ -96,7 +96,7 @@ class DiskWorkspace:
             raise
         return tuple(stat(change) for change in patch.files)
 
-    def _steps(self, change: FileChange) -> list[_Step]:
+    def _plan_steps(self, change: FileChange) -> list[_Step]:
         """Return the disk changes for one file, after all checks on it."""
         real = self.locate(change.path)
         name = self.relative(real)
@@ -123,17 +123,17 @@ class DiskWorkspace:
         """Read the file and check that it is what the change was made against. Raises StaleVersionError."""
         if not os.path.lexists(real):
             if change.kind != "create" or change.old is not None:
-                raise _stale_error(name, text("files.gone"))
+                raise _build_stale_error(name, text("files.gone"))
             return None
         if change.kind == "create":
-            raise _stale_error(name, text("files.there_already"))
+            raise _build_stale_error(name, text("files.there_already"))
         if change.old is None:  # a binary file, moved or deleted unread
             if not real.is_file():
                 raise refuse(text("files.not_a_file", path=name))
             return None
         file = self.read_now(change.path)
         if file.text != change.old:
-            raise _stale_error(name, text("files.changed_meanwhile"))
+            raise _build_stale_error(name, text("files.changed_meanwhile"))
         return file
 
 
@@ -185,7 +185,7 @@ def _encode_like(content: str, file: TextFile | None, name: str) -> bytes:
         ) from None
 
 
-def _stale_error(name: str, why: Text) -> StaleVersionError:
+def _build_stale_error(name: str, why: Text) -> StaleVersionError:
     return StaleVersionError(
         Failure(
             kind="stale",

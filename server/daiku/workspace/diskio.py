@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from daiku.texts.text import Text, text
-from daiku.workspace.paths import refuse, root_of
+from daiku.workspace.paths import find_root, refuse
 
 READ_LIMIT = 10_000_000
 """Bytes of the largest file that is read as text."""
@@ -71,12 +71,12 @@ def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> Non
     try:
         place = Path(link).readlink()
     except OSError:
-        opened, there = os.fstat(fd), os.stat(os.path.realpath(real))  # noqa: PTH116  # of the same path
-        same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+        opened, current = os.fstat(fd), os.stat(os.path.realpath(real))  # noqa: PTH116  # of the same path
+        same = (opened.st_dev, opened.st_ino) == (current.st_dev, current.st_ino)
         place = Path(os.path.realpath(real)) if same else Path(os.devnull)
     if place.name.endswith(" (deleted)") and not place.exists():
         raise refuse(text("files.replaced", path=name), text("files.try_again"))
-    if root_of(roots, place) is None:
+    if find_root(roots, place) is None:
         raise refuse(text("files.leads_out", path=name))
 
 
@@ -84,7 +84,7 @@ def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> Non
 def _open_folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int | None]:
     """Open a descriptor of `folder`, checked to be inside; yield None if the system has no such descriptors."""
     if not _BY_DESCRIPTOR:
-        if root_of(roots, Path(os.path.realpath(folder))) is None:
+        if find_root(roots, Path(os.path.realpath(folder))) is None:
             raise refuse(text("files.leads_out", path=name))
         yield None
         return
@@ -106,7 +106,7 @@ def make_folders(roots: tuple[Path, ...], folder: Path, name: str) -> list[Path]
     while not at.exists() and not at.is_symlink():
         missing.append(at)
         at = at.parent
-    if root_of(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
+    if find_root(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
         raise refuse(text("files.folder_outside", path=name, folder=at.name))
     created: list[Path] = []
     for path in reversed(missing):

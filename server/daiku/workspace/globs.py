@@ -20,7 +20,7 @@ def split_globs(glob: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
+def build_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """Return a predicate for paths with `/`, relative to the folder that the patterns start at.
 
     The last pattern that matches decides. A path that none matches is included if all patterns exclude.

@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec
 from daiku.dataclass import dataclass, field
 from daiku.guard.rules.protected.paths import holds_secrets
 from daiku.texts.rules.patterns import lazy
-from daiku.workspace.repository import GitPlaces, TrackedFiles, find_tracked, git_places
+from daiku.workspace.repository import GitPlaces, TrackedFiles, find_git_places, find_tracked
 
 CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
@@ -79,7 +79,7 @@ def _normalize(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class EnclosingRepository:
     """The repository around a folder: its parent folders up to the top, and the exclude files outside the
     tree."""
 
@@ -88,14 +88,14 @@ class Repository:
     exclude_files: tuple[Path, ...]
 
 
-def find_repository(root: Path, environ: Mapping[str, str]) -> Repository | None:
+def find_repository(root: Path, environ: Mapping[str, str]) -> EnclosingRepository | None:
     """Return the repository around `root` if `root` belongs to it; None otherwise."""
-    places = git_places(root, (root,), objects=False)
+    places = find_git_places(root, (root,), objects=False)
     if not isinstance(places, GitPlaces) or not root.is_relative_to(places.top):
         return None
     folders = tuple(folder for folder in root.parents if folder.is_relative_to(places.top))
     excludes = (_find_user_excludes(places, environ), places.common / "info" / "exclude")
-    return Repository(places, folders, excludes)
+    return EnclosingRepository(places, folders, excludes)
 
 
 def _find_user_excludes(places: GitPlaces, environ: Mapping[str, str]) -> Path:
@@ -123,7 +123,7 @@ class IgnoreFiles:
     root: Path
     names: tuple[str, ...]
     steady: bool = False
-    repository: Repository | None = None
+    repository: EnclosingRepository | None = None
     """The repository around the root. Its ignore files above the root and outside the tree apply too."""
     _cache: dict[tuple[Path, ...], tuple[tuple[int, ...], Specs]] = field(
         default_factory=dict[tuple[Path, ...], tuple[tuple[int, ...], Specs]]
@@ -142,11 +142,13 @@ class IgnoreFiles:
 
     def _is_hidden(self, path: Path, *, folder: bool) -> bool:
         """Return True if `path` or the folder above it (judged before) is ignored."""
-        return self._folders.get(path.parent, False) or hides(self.rules(path.parent), path, folder=folder)
+        return self._folders.get(path.parent, False) or hides(
+            self.get_rules(path.parent), path, folder=folder
+        )
 
     def _hides(self, path: Path, *, folder: bool | None) -> bool:
         parts = path.relative_to(self.root).parts
-        at, rules = self.root, self._rules_above()
+        at, rules = self.root, self._load_rules_above()
         for index, part in enumerate(parts):
             rules = self._add_own_rules(at, rules)
             at = at / part
@@ -155,21 +157,21 @@ class IgnoreFiles:
                 return True
         return False
 
-    def rules(self, folder: Path) -> list[Rules]:
+    def get_rules(self, folder: Path) -> list[Rules]:
         """Return the rules that apply in `folder` (the root or below), nearest first."""
         if folder in self._rules:
             return self._rules[folder]
-        above = self._rules_above() if folder == self.root else self.rules(folder.parent)
+        above = self._load_rules_above() if folder == self.root else self.get_rules(folder.parent)
         rules = self._add_own_rules(folder, above)
         if self.steady:
             self._rules[folder] = rules
         return rules
 
     def _add_own_rules(self, folder: Path, above: list[Rules]) -> list[Rules]:
-        specs = self._specs(tuple(folder / name for name in self.names))
+        specs = self._load_specs(tuple(folder / name for name in self.names))
         return [(folder, specs), *above] if specs else above
 
-    def _rules_above(self) -> list[Rules]:
+    def _load_rules_above(self) -> list[Rules]:
         """Return the repository's rules above the root; none if they ignore the root itself, which the user
         opened."""
         if self.repository is None:
@@ -178,14 +180,14 @@ class IgnoreFiles:
         files = [(folder, tuple(folder / name for name in self.names)) for folder in folders]
         if ".gitignore" in self.names:
             files.append((top, self.repository.exclude_files))
-        rules = [(folder, specs) for folder, names in files if (specs := self._specs(names))]
+        rules = [(folder, specs) for folder, names in files if (specs := self._load_specs(names))]
         for folder in (self.root, *folders)[:-1]:
             if hides([rule for rule in rules if rule[0] in folder.parents], folder, folder=True):
                 return []
         return rules
 
-    def _specs(self, files: tuple[Path, ...]) -> Specs:
-        times = tuple(_mtime(file) for file in files)
+    def _load_specs(self, files: tuple[Path, ...]) -> Specs:
+        times = tuple(_get_mtime(file) for file in files)
         cached = self._cache.get(files)
         if cached is not None and cached[0] == times:
             return cached[1]
@@ -241,7 +243,7 @@ class Ignores:
         return TrackedFiles() if repository is None else find_tracked(repository.places)
 
 
-def _mtime(path: Path) -> int:
+def _get_mtime(path: Path) -> int:
     try:
         return path.lstat().st_mtime_ns
     except OSError:

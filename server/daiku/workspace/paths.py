@@ -36,9 +36,9 @@ def locate(roots: tuple[Path, ...], path: str) -> Path:
     plain = _check_spelling(path)
     for part in plain.split("/"):
         _check_part(path, part)
-    candidate = Path(plain) if Path(plain).is_absolute() else _under_root(roots, plain)
+    candidate = Path(plain) if Path(plain).is_absolute() else _resolve_under_root(roots, plain)
     real = Path(os.path.realpath(candidate if plain.isascii() else _find_spelling(candidate)))
-    if root_of(roots, real) is None:
+    if find_root(roots, real) is None:
         raise refuse(text("files.outside", path=path), text("files.only_inside"))
     if real.is_absolute() and any(real == Path(s) or Path(s) in real.parents for s in _SPECIAL):
         raise refuse(text("files.system_path", path=path))
@@ -49,11 +49,11 @@ def _find_spelling(path: Path) -> Path:
     """Return the path with each name spelled as on disk, if only its Unicode normalization differs."""
     at = Path(path.anchor)
     for name in path.parts[1:]:
-        at /= name if os.path.lexists(at / name) else _name_on_disk(at, name)
+        at /= name if os.path.lexists(at / name) else _find_name_on_disk(at, name)
     return at
 
 
-def _name_on_disk(folder: Path, name: str) -> str:
+def _find_name_on_disk(folder: Path, name: str) -> str:
     normalized = unicodedata.normalize("NFC", name)
     try:
         matches = [e.name for e in folder.iterdir() if unicodedata.normalize("NFC", e.name) == normalized]
@@ -62,7 +62,7 @@ def _name_on_disk(folder: Path, name: str) -> str:
     return matches[0] if len(matches) == 1 else name
 
 
-def root_of(roots: tuple[Path, ...], real: Path) -> Path | None:
+def find_root(roots: tuple[Path, ...], real: Path) -> Path | None:
     """Return the innermost root that contains `real`; None if there is none."""
     containing = [root for root in roots if root == real or root in real.parents]
     return max(containing, key=lambda root: len(root.parts), default=None)
@@ -70,16 +70,16 @@ def root_of(roots: tuple[Path, ...], real: Path) -> Path | None:
 
 def relative(roots: tuple[Path, ...], real: Path) -> str:
     """Return the name of `real`: relative to its root, with `/`, after the root's name if there are several."""
-    root = root_of(roots, real)
+    root = find_root(roots, real)
     if root is None:
         return real.as_posix()
     inside = real.relative_to(root).as_posix()
     if len(roots) == 1:
         return inside
-    return root_name(roots, root) if inside == "." else f"{root_name(roots, root)}/{inside}"
+    return get_root_name(roots, root) if inside == "." else f"{get_root_name(roots, root)}/{inside}"
 
 
-def root_name(roots: tuple[Path, ...], root: Path) -> str:
+def get_root_name(roots: tuple[Path, ...], root: Path) -> str:
     """Return the root's folder name, numbered if several roots share it."""
     same = [other for other in roots if other.name == root.name]
     number = same.index(root) + 1
@@ -126,28 +126,28 @@ def _check_part(path: str, part: str) -> None:
         raise refuse(text("files.other_name", path=repr(path)))
 
 
-def _under_root(roots: tuple[Path, ...], plain: str) -> Path:
+def _resolve_under_root(roots: tuple[Path, ...], plain: str) -> Path:
     if len(roots) == 1:
         return roots[0] / plain
     parts = [part for part in plain.split("/") if part != "."]
     for root in roots:
-        if parts and parts[0] == root_name(roots, root):
+        if parts and parts[0] == get_root_name(roots, root):
             return root.joinpath(*parts[1:])
     for root in roots:  # without the folder's name, if only one root has the path
         if (root / plain).exists() and sum((other / plain).exists() for other in roots) == 1:
             return root / plain
-    names = ", ".join(root_name(roots, root) for root in roots)
+    names = ", ".join(get_root_name(roots, root) for root in roots)
     raise refuse(text("files.no_root", path=plain), text("files.begin_with", names=names))
 
 
-def within(place: Path, folder: Path) -> bool:
+def is_within(place: Path, folder: Path) -> bool:
     """Return True if `place` is `folder` or lies in it, by name only."""
     # Called thousands of times per command: comparing strings is faster than `Path.parents`.
-    here, above = str(place), str(folder)
-    return here == above or here.startswith(above if above.endswith("/") else f"{above}/")
+    path, parent = str(place), str(folder)
+    return path == parent or path.startswith(parent if parent.endswith("/") else f"{parent}/")
 
 
-def homes() -> tuple[Path, ...]:
+def find_homes() -> tuple[Path, ...]:
     """Return the user's home folders per environment and system, as real paths, without `/`."""
     candidates = [Path.home()]
     with suppress(KeyError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 from daiku.dataclass import dataclass
-from daiku.workspace.paths import homes, within
+from daiku.workspace.paths import find_homes, is_within
 from daiku.workspace.programs import find_program
 
 MOST_ALTERNATES = 20
@@ -46,7 +46,7 @@ class GitPlaces:
         return (self.common / MIRROR_MARK).is_file()
 
 
-def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> GitPlaces | str | None:
+def find_git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> GitPlaces | str | None:
     """Return the repository around `root`, the reason it is not the workspace's own, or None.
 
     The workspace's own are: a git folder in the workspace, that of a parent folder that is no home, and one
@@ -54,7 +54,7 @@ def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> 
     which is needless in a sandbox that shows nothing outside.
     """
     try:
-        return _places(root.resolve(), tuple(folder.resolve() for folder in roots), objects)
+        return _check_places(root.resolve(), tuple(folder.resolve() for folder in roots), objects)
     except (OSError, RuntimeError) as error:  # no permission, or a cycle of links
         return f"it cannot be read ({type(error).__name__})"
 
@@ -81,17 +81,17 @@ _timeouts: dict[str, tuple[float, float, int]] = {}
 
 def note_timeout(folder: Path, seconds: float) -> None:
     """Record that git did not finish matching ignore patterns within `seconds` in the repository of `folder`."""
-    top = _top(folder)
-    _timeouts[top] = (monotonic() + _REFUSED, seconds, _gitignore_mtime(top))
+    top = _find_top(folder)
+    _timeouts[top] = (monotonic() + _REFUSED, seconds, _get_gitignore_mtime(top))
 
 
 def has_timed_out(folder: Path, seconds: float) -> bool:
     """Return True if git timed out here with at least `seconds` and would probably do so again."""
-    until, previous_seconds, changed = _timeouts.get(top := _top(folder), (0.0, 0.0, 0))
-    return seconds <= previous_seconds and monotonic() < until and _gitignore_mtime(top) == changed
+    until, previous_seconds, changed = _timeouts.get(top := _find_top(folder), (0.0, 0.0, 0))
+    return seconds <= previous_seconds and monotonic() < until and _get_gitignore_mtime(top) == changed
 
 
-def _gitignore_mtime(top: str) -> int:
+def _get_gitignore_mtime(top: str) -> int:
     """Return the mtime of `top`'s .gitignore in nanoseconds; 0 if there is none."""
     try:
         return Path(top, ".gitignore").stat().st_mtime_ns
@@ -108,7 +108,7 @@ class TrackedFiles:
 
     def includes(self, path: Path) -> bool:
         """Return True if the path is one of the files or in a submodule among them."""
-        return any(self._next(name) == name for name in _with_parents(self._name(path)))
+        return any(self._next(name) == name for name in _iter_parents(self._name(path)))
 
     def is_above(self, path: Path) -> bool:
         """Return True if the path is a folder that contains one of the files."""
@@ -168,7 +168,7 @@ def find_tracked(places: GitPlaces) -> TrackedFiles:
     return _tracked[places.top][2]
 
 
-def _with_parents(name: str) -> Iterator[str]:
+def _iter_parents(name: str) -> Iterator[str]:
     while name:
         yield name
         name = name.rpartition("/")[0]
@@ -176,10 +176,10 @@ def _with_parents(name: str) -> Iterator[str]:
 
 def may_be_repository(root: Path) -> bool:
     """Return True if `root` or a folder above it has a `.git`. Cheap: only a few file system calls."""
-    return bool(_top(root))
+    return bool(_find_top(root))
 
 
-def _top(folder: Path) -> str:
+def _find_top(folder: Path) -> str:
     """Return the nearest folder with a `.git` at or above `folder`; empty if there is none."""
     current = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(current, ".git")):  # noqa: PTH118  # strings are ten times as fast as Paths
@@ -190,17 +190,17 @@ def _top(folder: Path) -> str:
     return current
 
 
-def _places(root: Path, roots: tuple[Path, ...], objects: bool) -> GitPlaces | str | None:
-    if not (nearest := _top(root)):
+def _check_places(root: Path, roots: tuple[Path, ...], objects: bool) -> GitPlaces | str | None:
+    if not (nearest := _find_top(root)):
         return None
     top = Path(nearest)
     entry = top / ".git"
-    folder = _git_folder(entry)
+    folder = _find_git_folder(entry)
     if folder is None:
         return "its .git is neither a folder nor a file that names one"
-    if not _is_inside(top, roots) and any(within(home, top) for home in homes()):
+    if not _is_inside(top, roots) and any(is_within(home, top) for home in find_homes()):
         return "the nearest repository is that of your whole home folder"
-    shared = _first_line(folder / "commondir")
+    shared = _read_first_line(folder / "commondir")
     common = (folder / shared).resolve() if shared else folder
     own_folder = folder == entry and not entry.is_symlink() and common == folder
     if not (
@@ -210,7 +210,7 @@ def _places(root: Path, roots: tuple[Path, ...], objects: bool) -> GitPlaces | s
     ):
         return f"its data lies outside the workspace, in {common}, and does not name this folder as its work tree"
     allowed = (*roots, folder, common)
-    if (outside := next(_outside_links(folder, common, allowed, objects), None)) or (
+    if (outside := next(_iter_outside_links(folder, common, allowed, objects), None)) or (
         outside := _find_outside_alternate(common, allowed)
     ):
         return f"part of it is a link out of the workspace ({outside})"
@@ -220,10 +220,10 @@ def _places(root: Path, roots: tuple[Path, ...], objects: bool) -> GitPlaces | s
     return GitPlaces(top, folder, common)
 
 
-def _git_folder(entry: Path) -> Path | None:
+def _find_git_folder(entry: Path) -> Path | None:
     if entry.is_dir():
         return entry.resolve()
-    line = _first_line(entry)
+    line = _read_first_line(entry)
     if not line.startswith("gitdir:"):
         return None
     folder = (entry.parent / line.removeprefix("gitdir:").strip()).resolve()
@@ -235,10 +235,10 @@ def _points_back(entry: Path, folder: Path, common: Path) -> bool:
     if entry.is_symlink() or not (common / "HEAD").is_file():
         return False
     if folder.parent == common / "worktrees":
-        back = _first_line(folder / "gitdir")
+        back = _read_first_line(folder / "gitdir")
         return bool(back) and (folder / back).resolve() == entry.resolve()
     if common == folder and "modules" in folder.parts:
-        setting = _WORK_TREE.search(_text(folder / "config"))
+        setting = _WORK_TREE.search(_read_text(folder / "config"))
         return (
             setting is not None
             and (folder / _strip_quotes(setting["value"])).resolve() == entry.parent.resolve()
@@ -246,7 +246,9 @@ def _points_back(entry: Path, folder: Path, common: Path) -> bool:
     return False
 
 
-def _outside_links(folder: Path, common: Path, allowed: tuple[Path, ...], objects: bool) -> Iterator[str]:
+def _iter_outside_links(
+    folder: Path, common: Path, allowed: tuple[Path, ...], objects: bool
+) -> Iterator[str]:
     """Yield links in the git folders that lead out of `allowed`; with `objects`, also of single objects."""
     places = [folder, common, common / "objects", common / "objects" / "info"]
     if objects:
@@ -264,7 +266,7 @@ def _find_outside_alternate(common: Path, allowed: tuple[Path, ...]) -> str:
     visited: set[Path] = set()
     while pending:
         objects = pending.pop()
-        for line in _text(objects / "info" / "alternates").splitlines():
+        for line in _read_text(objects / "info" / "alternates").splitlines():
             if not line.strip() or line.startswith("#"):
                 continue
             other = (objects / line.strip().strip('"')).resolve()
@@ -277,7 +279,7 @@ def _find_outside_alternate(common: Path, allowed: tuple[Path, ...]) -> str:
 
 
 def _find_outside_include(settings: Path, allowed: tuple[Path, ...]) -> str:
-    for section in _INCLUDE.finditer(_text(settings)):
+    for section in _INCLUDE.finditer(_read_text(settings)):
         for setting in _PATH.finditer(section["body"]):
             value = _strip_quotes(setting["value"])
             place = Path(value).expanduser() if value.startswith("~") else settings.parent / value
@@ -291,14 +293,14 @@ def _strip_quotes(text: str) -> str:
 
 
 def _is_inside(place: Path, folders: tuple[Path, ...]) -> bool:
-    return any(within(place, folder) for folder in folders)
+    return any(is_within(place, folder) for folder in folders)
 
 
-def _first_line(file: Path) -> str:
-    return next(iter(_text(file).splitlines()), "").strip()
+def _read_first_line(file: Path) -> str:
+    return next(iter(_read_text(file).splitlines()), "").strip()
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         if not file.is_file() or file.stat().st_size > _LARGEST:
             return ""

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from daiku.dataclass import dataclass
-from daiku.workspace.paths import root_of
+from daiku.workspace.paths import find_root
 
 if TYPE_CHECKING:
     from daiku.workspace.ignores import Ignores
@@ -43,10 +43,10 @@ def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[En
     """
     from daiku.workspace.ignores import Ignores  # when used
 
-    root = root_of(roots, start)
+    root = find_root(roots, start)
     ignores = None if root is None else Ignores.of(root, steady=True)
-    named = ignores is not None and start != root and ignores.leaves_out(start)
-    yield from _walk(ignores, start, depth, 1, listed=not named)
+    is_ignored = ignores is not None and start != root and ignores.leaves_out(start)
+    yield from _walk(ignores, start, depth, 1, listed=not is_ignored)
 
 
 def _walk(
@@ -60,8 +60,8 @@ def _walk(
             entries = sorted(listing, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
     except OSError:  # no permission, or deleted meanwhile
         return
-    closed = [] if ignores is None else ignores.closed.rules(folder)
-    rules = [] if ignores is None or not listed else ignores.listed.rules(folder)
+    closed = [] if ignores is None else ignores.closed.get_rules(folder)
+    rules = [] if ignores is None or not listed else ignores.listed.get_rules(folder)
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         path = Path(entry.path)
@@ -84,7 +84,7 @@ def _is_tracked(ignores: Ignores, path: Path, *, folder: bool) -> bool:
     return tracked.includes(path) or (folder and tracked.is_above(path))
 
 
-def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
+def walk_files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
     """Yield every visible file under `start`, or in all roots."""
     for folder in roots if start is None else (start,):
         if folder.is_file():
@@ -95,7 +95,7 @@ def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
 
 def is_large(roots: tuple[Path, ...]) -> bool:
     """Return True if the roots have more than LARGE visible files. Stops counting there."""
-    return next(islice(files(roots), LARGE, None), None) is not None
+    return next(islice(walk_files(roots), LARGE, None), None) is not None
 
 
 def is_large_project(roots: tuple[Path, ...]) -> bool:

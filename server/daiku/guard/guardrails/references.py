@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from daiku.dataclass import dataclass, field
 from daiku.guard.rules.guardrails.fingerprints import Fingerprints, fingerprints
-from daiku.workspace.globs import matcher
+from daiku.workspace.globs import build_matcher
 
 CORPUS = Path(__file__).with_name("corpus.json")
 """Fingerprints of free software, each with its license, without text."""
@@ -61,7 +61,7 @@ class WorkspaceReferences:
         return by_name
 
     def _list_files(self) -> Iterator[tuple[str, Path, _Stamp]]:
-        matches, remaining = matcher(self.globs), MAX_FILES
+        matches, remaining = build_matcher(self.globs), MAX_FILES
         for root, starts in self._starts.items():
             for path in _walk(root, starts):
                 name = path.relative_to(root).as_posix()

@@ -22,7 +22,7 @@ from daiku.guard.sandbox.gitfolder import harmless
 from daiku.guard.sandbox.tree import Found, Kind, Mark, Role, topmost, tree_of
 from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
-from daiku.workspace.paths import within
+from daiku.workspace.paths import is_within
 
 MOST_KEPT = 24
 """Places that are mounted for reading only; each costs time, and what is beyond is restored afterwards."""
@@ -90,7 +90,7 @@ def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...
     kept: list[Path] = []
     for path in topmost(wanted):
         place = Path(path)
-        if place.exists() and place.resolve() == place and any(within(place, root) for root in roots):
+        if place.exists() and place.resolve() == place and any(is_within(place, root) for root in roots):
             kept.append(place)
     return tuple(kept[:MOST_KEPT])
 
@@ -199,7 +199,7 @@ def _check_link(root: Path, place: Path, restores: bool, roots: tuple[Path, ...]
     """Yield a link that leaves the roots, or whose name makes tools read a text that they did not read before."""
     real = Path(os.path.realpath(place))
     target = os.readlink(place)  # noqa: PTH115  # shown as it is
-    if not any(within(real, each) for each in roots):
+    if not any(is_within(real, each) for each in roots):
         why = text("protected.link_out", target=target)
         yield ActingFile(root, place, why, False, restores, is_link=True)
     elif READABLE.search(place.name) and real.is_file() and real.name.lower() != place.name.lower():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass, replace
 from daiku.guard.sandbox import Bounds, bubblewrap, nested_argv, sandbox_argv, scratch_folder
-from daiku.workspace.paths import within
+from daiku.workspace.paths import is_within
 
 NOT_MOUNTED = 117
 """Exit code of a command whose overlays could not be mounted."""
@@ -62,7 +62,7 @@ def _layers(folders: list[Path], store: Path) -> tuple[Layer, ...]:
 def _fit(folders: list[Path]) -> bool:
     """Return True if every folder can be named in mount options and none lies in another."""
     named = not any(sign in str(folder) for folder in folders for sign in ",:\\")
-    return named and not any(within(a, b) for a in (*folders, *_mounts()) for b in folders if a != b)
+    return named and not any(is_within(a, b) for a in (*folders, *_mounts()) for b in folders if a != b)
 
 
 def _mounts() -> list[Path]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from daiku.dataclass import dataclass
-from daiku.workspace.paths import homes, within
-from daiku.workspace.programs import REPOSITORY_FOLDERS, moment
+from daiku.workspace.paths import find_homes, is_within
+from daiku.workspace.programs import REPOSITORY_FOLDERS, get_cache_period
 
 _TABLES = cast("Mapping[str, Any]", json.loads(Path(__file__).with_name("places.json").read_text("utf-8")))
 
@@ -66,7 +66,7 @@ def daiku_places() -> list[Path]:
 
 def secret_places() -> list[Path]:
     """Credentials of the person and Daiku's own things, as far as they are there."""
-    return [*_real(home / name for home in homes() for name in SECRET_PLACES), *daiku_places()]
+    return [*_real(home / name for home in find_homes() for name in SECRET_PLACES), *daiku_places()]
 
 
 def system_secrets() -> list[Path]:
@@ -77,12 +77,12 @@ def system_secrets() -> list[Path]:
 def hidden_places() -> list[Path]:
     """Return folders to hide completely: homes, mounted media, /var/tmp; empty ones are left out."""
     found = [place for place in _real(map(Path, FOREIGN_PLACES)) if not _empty(place)]
-    return list(dict.fromkeys([*found, *homes()]))
+    return list(dict.fromkeys([*found, *find_homes()]))
 
 
 def tool_places(environ: Mapping[str, str], *, network: bool) -> list[Path]:
     """Tool chains in homes that are shown again: the known ones, and those that the environment names."""
-    own = homes()
+    own = find_homes()
     found = [home / name for home in own for name in TOOL_PLACES]
     found += [home / name for home in own for name in OFFLINE_PLACES if not network]
     found += [home / name for home in own for name in SETTING_PLACES if _holds_no_credential(home / name)]
@@ -95,7 +95,7 @@ def tool_places(environ: Mapping[str, str], *, network: bool) -> list[Path]:
 
 def path_places(path: str) -> list[Path]:
     """Return the folders of `path` (as of PATH), and beside a `bin` the other parts of an installation."""
-    own = homes()
+    own = find_homes()
     found: list[Path] = []
     for entry in filter(None, path.split(os.pathsep)):
         folder = Path(entry)
@@ -112,7 +112,7 @@ def path_places(path: str) -> list[Path]:
 def program_places(path: str) -> tuple[tuple[Path, Path], ...]:
     """The places of `path_places` that are there and can be seen, each with where it really lies, now or a
     few seconds ago."""
-    return _program_places(path, moment())
+    return _program_places(path, get_cache_period())
 
 
 @lru_cache(maxsize=8)
@@ -128,7 +128,7 @@ def _program_places(path: str, _now: int) -> tuple[tuple[Path, Path], ...]:
 def _too_wide(folder: Path, own: Iterable[Path]) -> bool:
     """True where showing `folder` would show a home, or a folder of the whole system."""
     real = folder.resolve()
-    return len(real.parts) < 3 or any(within(home, real) for home in own) or str(real) in FOREIGN_PLACES
+    return len(real.parts) < 3 or any(is_within(home, real) for home in own) or str(real) in FOREIGN_PLACES
 
 
 def _shown(places: Iterable[Path], own: tuple[Path, ...]) -> list[Path]:
@@ -138,9 +138,9 @@ def _shown(places: Iterable[Path], own: tuple[Path, ...]) -> list[Path]:
     for place in places:
         with suppress(OSError):
             real = place.resolve()
-            if place.exists() and not any(within(real, hidden) for hidden in secret):
+            if place.exists() and not any(is_within(real, hidden) for hidden in secret):
                 found[place] = None
-                if real != place and any(within(real, home) for home in own):
+                if real != place and any(is_within(real, home) for home in own):
                     found[real] = None
     return [place for place in found if not any(folder in found for folder in place.parents)]
 
@@ -199,7 +199,7 @@ class HostPlaces:
     """What is hidden and shown of this machine, whatever the command."""
 
     foreign: tuple[Path, ...]
-    homes: tuple[Path, ...]
+    find_homes: tuple[Path, ...]
     system_secrets: tuple[Path, ...]
     secrets: tuple[Path, ...]
     tools: tuple[Path, ...]
@@ -216,14 +216,14 @@ def host_places(*, network: bool) -> HostPlaces:
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
     )
-    return _machine(tuple(os.environ.get(name) for name in named), network, moment())
+    return _machine(tuple(os.environ.get(name) for name in named), network, get_cache_period())
 
 
 @lru_cache(maxsize=8)
 def _machine(_environ: tuple[str | None, ...], network: bool, _now: int) -> HostPlaces:
     return HostPlaces(
         foreign=tuple(hidden_places()),
-        homes=homes(),
+        homes=find_homes(),
         system_secrets=tuple(system_secrets()),
         secrets=tuple(secret_places()),
         tools=tuple(tool_places(os.environ, network=network)),

@@ -20,7 +20,7 @@ from daiku.guard.sandbox.places import (
     relative_sockets,
     within,
 )
-from daiku.workspace.programs import safe_path
+from daiku.workspace.programs import build_safe_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for name in _TEMPORARY:
         yield from ("--tmpfs", name)
     own = daiku_places()
-    for place, real in program_places(safe_path(os.environ.get("PATH", ""), bounds.roots)):
+    for place, real in program_places(build_safe_path(os.environ.get("PATH", ""), bounds.roots)):
         if not any(within(place, Path(name)) for name in _SYSTEM):
             yield from ("--ro-bind", str(real), str(place))
     for place in dict.fromkeys((*bounds.readable, *(root.resolve() for root in bounds.roots))):

@@ -35,7 +35,7 @@ from daiku.team.rules.proof.evidence import Evidence, record_call, record_checkp
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
 from daiku.tools.rules.web.research import fold_research
-from daiku.workspace.walk import files
+from daiku.workspace.walk import walk_files
 
 
 def brief_from(chunks: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
@@ -259,7 +259,7 @@ async def list_project(workspace: Workspace) -> str:
     """Return the project's file names and what the most referenced files define; both are limited."""
     from daiku.tools.files.mapping import build_repository_map  # when used
 
-    names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
+    names = [workspace.relative(path) for path in islice(walk_files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""
     more = "\n[… more; files__list shows them …]" if len(names) > MOST_LISTED else ""

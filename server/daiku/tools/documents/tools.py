@@ -25,8 +25,8 @@ from daiku.tools.face import Face
 from daiku.tools.files.changing import FileToolsState, build_changing_tool, resolve_name
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Tool, ToolContext, build_failure
-from daiku.workspace.globs import matcher
-from daiku.workspace.walk import files
+from daiku.workspace.globs import build_matcher
+from daiku.workspace.walk import walk_files
 
 MAX_FILES, MAX_FILE_SIZE = 500, 1_000_000
 
@@ -38,10 +38,10 @@ def read_references(workspace: Workspace, patterns: Sequence[str]) -> Iterator[t
     """
     remaining = MAX_FILES
     for root in workspace.roots if patterns else ():
-        matches = matcher(tuple(patterns))
+        matches = build_matcher(tuple(patterns))
         seen_paths = set[str]()
         for folder in dict.fromkeys(root / _find_fixed_prefix(pattern) for pattern in patterns):
-            for path in files(workspace.roots, folder) if folder.exists() else ():
+            for path in walk_files(workspace.roots, folder) if folder.exists() else ():
                 place = path.relative_to(root).as_posix()
                 if not remaining or place in seen_paths or not matches(place):
                     continue

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 from daiku.dataclass import dataclass
 from daiku.workspace.encodings import decode
-from daiku.workspace.globs import matcher
+from daiku.workspace.globs import build_matcher
 from daiku.workspace.ignores import Ignores
 from daiku.workspace.programs import find_program
-from daiku.workspace.walk import HEAVY_FOLDERS, files
+from daiku.workspace.walk import HEAVY_FOLDERS, walk_files
 
 MAX_BYTES = 10_000_000
 """Bytes of the largest file that is searched."""
@@ -98,9 +98,11 @@ class PythonSearch:
                 yield FileCount(path, count)
 
     async def _iterate_files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
-        matches = matcher(query.globs)
+        matches = build_matcher(query.globs)
         # ripgrep's order: folders and files sorted together by name
-        paths = await asyncio.to_thread(lambda: sorted(files(self.roots, place.path), key=lambda p: p.parts))
+        paths = await asyncio.to_thread(
+            lambda: sorted(walk_files(self.roots, place.path), key=lambda p: p.parts)
+        )
         for path in paths:
             if matches(path.relative_to(place.base).as_posix()):
                 yield path
@@ -294,7 +296,7 @@ class Ripgrep:
 def _list_tracked(query: Query, place: Place) -> list[Path]:
     if not place.path.is_dir():
         return []
-    matches = matcher(query.globs)
+    matches = build_matcher(query.globs)
     tracked = Ignores.of(place.base).tracked().below(place.path)
     return [
         path

@@ -22,7 +22,7 @@ from daiku.tools.rules.code.modules import Modules
 from daiku.tools.rules.code.repomap import SourceFile, Tag, rank_files
 from daiku.tools.rules.code.sidefiles import classify_path
 from daiku.tools.tool import Args, ToolContext
-from daiku.workspace.walk import files
+from daiku.workspace.walk import walk_files
 
 MAX_SYMBOLS = 60
 """Definitions in an answer."""
@@ -71,7 +71,7 @@ def _find_definitions(name: str, workspace: Workspace) -> list[tuple[int, str, T
     last_part = name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
     deadline = time.monotonic() + READ_SECONDS
     matches: list[tuple[int, str, Tag]] = []
-    for path in files(workspace.roots):
+    for path in walk_files(workspace.roots):
         file = _INDEX.read_file(path, deadline)
         for tag in file.tags if file is not None else ():
             if tag.is_definition and last_part in (lower := tag.name.lower()):
@@ -112,7 +112,7 @@ async def build_repository_map(
 
 
 def _build_map(workspace: Workspace, known_paths: Collection[str], budget: int, request: str) -> str:
-    places = {workspace.relative(path): path for path in files(workspace.roots)}
+    places = {workspace.relative(path): path for path in walk_files(workspace.roots)}
     manifests = {name: _read_manifest(path) for name, path in places.items() if is_manifest(name)}
     code = {
         name: path

@@ -23,10 +23,10 @@ from daiku.tools.files.notebooks import to_editable
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import VisiblePath, read_text, resolve_visible
 from daiku.tools.tool import Args, Tool, ToolContext, build_failure
-from daiku.workspace.dependencies import dependency_folder
+from daiku.workspace.dependencies import find_dependency_folder
 from daiku.workspace.diskio import read_bytes
-from daiku.workspace.globs import matcher, split_globs
-from daiku.workspace.walk import files, walk
+from daiku.workspace.globs import build_matcher, split_globs
+from daiku.workspace.walk import walk, walk_files
 
 MAX_LINES = 2000
 """Lines in an answer."""
@@ -135,7 +135,7 @@ def suggest_files(context: ToolContext, real: Path) -> str:
     Empty if there are none.
     """
     name = context.workspace.relative(real)
-    paths = [context.workspace.relative(p) for p in islice(files(context.workspace.roots), 20_000)]
+    paths = [context.workspace.relative(p) for p in islice(walk_files(context.workspace.roots), 20_000)]
     same_name = [path for path in paths if path.rpartition("/")[2] == real.name]
     suggestions = same_name[:3] or nearest_names(name, paths)
     return f"The nearest are {', '.join(suggestions)}." if suggestions else ""
@@ -145,7 +145,7 @@ def _read_picture(context: ToolContext, real: Path) -> ToolResult:
     from daiku.models.history.pictures import fit_picture  # when used
 
     name = context.workspace.relative(real)
-    folder = dependency_folder(context.workspace.roots, real)
+    folder = find_dependency_folder(context.workspace.roots, real)
     roots = (*context.workspace.roots, folder) if folder else context.workspace.roots
     data = read_bytes(roots, real, name, _LARGEST_IMAGE)
     picture = fit_picture(base64.b64encode(data).decode())
@@ -175,7 +175,7 @@ async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
 
 
 def _list_tree(args: ListArgs, context: ToolContext, starts: Iterable[Path]) -> ToolResult:
-    matches = matcher(split_globs(args.glob)) if args.glob else None
+    matches = build_matcher(split_globs(args.glob)) if args.glob else None
     depth = args.depth or (50 if matches else 2)
     lines: list[str] = []
     omitted = 0

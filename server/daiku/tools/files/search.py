@@ -35,7 +35,7 @@ from daiku.tools.files.sight import VisiblePath, resolve_visible
 from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 from daiku.workspace.globs import split_globs
 from daiku.workspace.ignores import Ignores
-from daiku.workspace.paths import root_of
+from daiku.workspace.paths import find_root
 
 LINE_LENGTH = 400
 """Characters of a line that are shown."""
@@ -260,7 +260,7 @@ class _Search:
         if self._args.path in (None, "", ".", "./"):
             return tuple(Place(root, root) for root in roots)
         real = self._visible.real
-        base = self._visible.folder or root_of(roots, real) or real
+        base = self._visible.folder or find_root(roots, real) or real
         return (Place(real, base, everything=bool(self._visible.note)),)
 
     def note_on(self, query: Query) -> str:
@@ -353,7 +353,7 @@ class _Search:
         folder (then the guard has asked).
         """
         workspace = self._context.workspace
-        root = root_of(workspace.roots, path)
+        root = find_root(workspace.roots, path)
         if root is None:
             return self._visible.folder is not None and not holds_secrets(path.as_posix())
         ignores = self._ignores[root]

@@ -11,7 +11,7 @@ from daiku.guard.rules.protected.paths import holds_secrets
 from daiku.run.rules.outside import TextFile
 from daiku.texts.text import text
 from daiku.tools.tool import ToolContext
-from daiku.workspace.dependencies import dependency_folder, is_dependency
+from daiku.workspace.dependencies import find_dependency_folder, is_dependency
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import decode
 from daiku.workspace.paths import refuse
@@ -55,7 +55,7 @@ def _find_dependency(context: ToolContext, path: str) -> VisiblePath | None:
     if not roots or not path.strip() or "\0" in path or path.startswith("~"):
         return None
     real = Path(os.path.realpath(roots[0] / path))
-    folder = dependency_folder(roots, real)
+    folder = find_dependency_folder(roots, real)
     if folder is None or holds_secrets(real.as_posix()) or holds_secrets(path):
         return None
     return VisiblePath(real, _OUTSIDE, folder)

@@ -14,7 +14,7 @@ from daiku.tools.git.repository import STATUS_TOO_SLOW, is_listing, run_listing
 from daiku.tools.shell.capture import TIMED_OUT, ProgramResult, run_program, wait_for_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, to_git_env
 from daiku.tools.shell.process import wrap_in_reaper
-from daiku.workspace.programs import find_program, safe_path
+from daiku.workspace.programs import build_safe_path, find_program
 from daiku.workspace.repository import REACHES_NOTHING
 
 # fmt: off
@@ -222,7 +222,7 @@ def read_git(
 
 def _build_environment(roots: tuple[Path, ...], settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
     """Build the environment for git. `settings` and `env` override the defaults."""
-    path = safe_path(os.environ.get("PATH") or os.defpath, roots)
+    path = build_safe_path(os.environ.get("PATH") or os.defpath, roots)
     settings_env = to_git_env((*FOR_TOOLS, *_OWN, *settings))
     return {**_ENVIRONMENT, **settings_env, "PATH": path, **env}
 

@@ -13,8 +13,8 @@ from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.texts.text import text
 from daiku.tools.shell.capture import DEFAULT_SECONDS, MAX_LIST_BYTES, TIMED_OUT, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, LIST_ARGUMENTS, Settings, parse_settings, to_git_env
-from daiku.workspace.programs import find_program, safe_path
-from daiku.workspace.repository import REACHES_NOTHING, git_places, has_timed_out, note_timeout
+from daiku.workspace.programs import build_safe_path, find_program
+from daiku.workspace.repository import REACHES_NOTHING, find_git_places, has_timed_out, note_timeout
 
 # Patterns in git's lowercase messages, and the reported kind. Nothing else is passed on.
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -100,7 +100,7 @@ async def open_repository(root: Path, roots: tuple[Path, ...]) -> GitRepository 
     git = find_program("git", roots)
     if not git:
         return "Git is not installed, or not on PATH."
-    places = await asyncio.to_thread(git_places, root, roots)
+    places = await asyncio.to_thread(find_git_places, root, roots)
     if places is None:
         return f"{root.name} is no git repository."
     if isinstance(places, str):
@@ -152,7 +152,7 @@ async def _run_program(
     if opened.of_items:
         env = {"HOME": "/dev/null", "PATH": env.get("PATH", "")}
     env |= {
-        "PATH": safe_path(os.environ.get("PATH") or os.defpath, opened.roots),
+        "PATH": build_safe_path(os.environ.get("PATH") or os.defpath, opened.roots),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",

@@ -17,7 +17,7 @@ from daiku.guard.rules.commands.wrappers import SHELLS
 from daiku.guard.rules.redact import Redactor
 from daiku.texts.rules.patterns import lazy
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, to_git_env
-from daiku.workspace.programs import safe_path
+from daiku.workspace.programs import build_safe_path
 
 _TABLES = cast(
     "Mapping[str, Any]", json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
@@ -67,7 +67,7 @@ def build_environment(
             value = _PLAIN_LOCALE
         variables[name] = value
     variables.update(_FIXED)
-    path = safe_path(_remove_own_folder(environ.get("PATH") or os.defpath), roots)
+    path = build_safe_path(_remove_own_folder(environ.get("PATH") or os.defpath), roots)
     if venv is not None:
         variables["VIRTUAL_ENV"] = str(venv)
         path = f"{venv / 'bin'}{os.pathsep}{path}"

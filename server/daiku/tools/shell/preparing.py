@@ -42,9 +42,9 @@ from daiku.tools.shell.gitsettings import (
 )
 from daiku.tools.shell.process import wrap_in_reaper
 from daiku.tools.tool import Args, ToolContext
-from daiku.workspace.paths import within
+from daiku.workspace.paths import is_within
 from daiku.workspace.programs import find_program
-from daiku.workspace.repository import GitPlaces, git_places
+from daiku.workspace.repository import GitPlaces, find_git_places
 
 if TYPE_CHECKING:
     from daiku.guard.sandbox.overlay import Layer
@@ -153,7 +153,7 @@ def _build_prepared(
     if not shell:
         return build_refusal("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
-    repository = git_places(folder, roots, objects=state != "on")
+    repository = find_git_places(folder, roots, objects=state != "on")
     settings = (*FOR_COMMANDS, *NO_HOOKS, *SIZE_AND_TIME) if judgement.read_only else FOR_COMMANDS
     if not isinstance(repository, str):
         git_config = read_effective_settings(folder, repository.common if repository else None, env)
@@ -228,7 +228,7 @@ def _add_repository(bounds: Bounds, place: GitPlaces | None, judgement: Judgemen
         return bounds
     real_roots = tuple(root.resolve() for root in bounds.roots)
     outside = place.outside(real_roots)
-    is_above = not any(within(place.top, root) for root in real_roots)
+    is_above = not any(is_within(place.top, root) for root in real_roots)
     if not names_git(command):
         return replace(bounds, readable=() if judgement.read_only else outside)
     if not judgement.read_only and not place.shared:
