@@ -1,5 +1,4 @@
-"""Comments, reviews and checks of items: they steer or stop a run, resume a waiting item, or start a review
-round."""
+"""Comments, reviews and checks of items: they steer or stop a run, resume an item, or start a review round."""
 
 from __future__ import annotations
 

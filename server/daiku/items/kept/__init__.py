@@ -1,2 +1,1 @@
-"""The work tree of an item on the server: pushed, saved after each plan step, and restored on another
-machine."""
+"""The work tree of an item on the server: pushed, saved after each plan step, restored on another machine."""

@@ -1,5 +1,4 @@
-"""Application of an item's git intents: push its branch, keep its work tree on the server, drop the kept
-tree."""
+"""Application of an item's git intents: push its branch, keep its work tree on the server, drop the kept tree."""
 
 from __future__ import annotations
 

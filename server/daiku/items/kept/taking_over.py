@@ -1,5 +1,4 @@
-"""Takeover of an item on a machine without its work tree: it starts from the kept tree, and the run is told
-the loss."""
+"""Takeover of an item on a machine without its work tree: restore the kept tree, and report the loss to the run."""
 
 from __future__ import annotations
 

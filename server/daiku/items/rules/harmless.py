@@ -1,5 +1,4 @@
-"""Neutralized Markdown of models and strangers: no mention, reference, image, HTML or quick action takes
-effect."""
+"""Neutralized Markdown of models and strangers: no mention, reference, image, HTML or quick action works."""
 
 from __future__ import annotations
 

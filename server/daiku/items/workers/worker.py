@@ -1,5 +1,4 @@
-"""The worker: polls for items, processes several at a time, round-robin by repository, and gives back the
-rest."""
+"""The worker: polls for items, processes several at a time, round-robin by repository, and gives back the rest."""
 
 from __future__ import annotations
 

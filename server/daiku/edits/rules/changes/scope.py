@@ -1,5 +1,4 @@
-"""The place that the user asked an edit for (a file, or some of its lines), and the check that a change is
-inside."""
+"""The part of a file that the user asked to edit, and the check that a change stays inside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Insertion of lines into a text: context lines stay as in the file, added ones get its indentation and line
-ends."""
+"""Insertion of lines: context lines stay as in the file, added ones get its indentation and line ends."""
 
 from __future__ import annotations
 
