@@ -253,12 +253,12 @@ class Attempt:
             case Usage() as call:
                 self.usage = self.usage.plus(call)
                 self.items.change(self.claim, usage=self.usage)
-            case ApprovalAsked() as asked:
-                comment = render_approval(asked.preview, asked.why, self.language)
-                self._want_question(asked.approval_id, comment, of_approval=True)
-            case InputAsked() as asked:
+            case ApprovalAsked() as request:
+                comment = render_approval(request.preview, request.why, self.language)
+                self._want_question(request.approval_id, comment, of_approval=True)
+            case InputAsked() as request:
                 self._want_question(
-                    asked.input_id, render_question(asked.question, asked.choices, self.language)
+                    request.input_id, render_question(request.question, request.choices, self.language)
                 )
             case _:
                 pass

@@ -301,22 +301,22 @@ class ItemStore:
             record = self._lock_record(item)
             if record is None or record.shown.state not in only or expected_fence not in (None, record.fence):
                 return None
-            shown = {"state": "processing", "attempts": record.shown.attempts + 1, "error": NO_TEXT}
+            item_fields = {"state": "processing", "attempts": record.shown.attempts + 1, "error": NO_TEXT}
             fence = record.fence + 1
             takeovers = record.facts.takeovers + (record.shown.state == "processing")
             facts = record.facts.model_copy(update={"takeovers": takeovers})
             after = with_changes(
-                record, shown, worker=worker, fence=fence, wanted="", next_at="", facts=facts
+                record, item_fields, worker=worker, fence=fence, wanted="", next_at="", facts=facts
             )
             self._store(after)
             return Claim(item, fence)
 
     def change(self, claim: Claim, /, **fields: Unpack[Change]) -> ItemRecord:
         """Change fields of the item. Raises ClaimLost."""
-        shown = {name: value for name, value in fields.items() if name in WorkItem.model_fields}
-        more = {name: value for name, value in fields.items() if name not in shown}
+        item_fields = {name: value for name, value in fields.items() if name in WorkItem.model_fields}
+        more = {name: value for name, value in fields.items() if name not in item_fields}
         with self.under_claim(claim) as record:
-            return self._store(with_changes(record, shown, **more))
+            return self._store(with_changes(record, item_fields, **more))
 
     def note(self, claim: Claim, **facts: object) -> ItemRecord:
         """Change these facts of the item. Raises ClaimLost."""

@@ -100,7 +100,7 @@ async def _run_in_background(*work: Coroutine[object, object, None]) -> AsyncGen
             task.cancel()
         for wrong in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(wrong, Exception):
-                logger.error("what ran beside an item broke off", exc_info=wrong)
+                logger.error("a background task of an item failed", exc_info=wrong)
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:

@@ -67,8 +67,8 @@ def _apply_checkpoint(states: ReviewStates, name: str, store: CheckpointStore) -
     try:
         checkpoint = store.require(name)
         before = states.before.get(name) or {  # set already if adopted before it was recorded
-            store.current_path(checkpoint, kept.path): _build_review_at(states, checkpoint, kept, store)
-            for kept in checkpoint.files
+            store.current_path(checkpoint, file.path): _build_review_at(states, checkpoint, file, store)
+            for file in checkpoint.files
         }
         after = _compute_reviews(checkpoint, before, store)
     except DaikuError:
@@ -96,10 +96,10 @@ def adopt_interrupted_edit(states: ReviewStates, path: str, content: Content, st
     for name in states.begun:
         checkpoint = store.get(name)
         if checkpoint is not None and any(
-            kept.known
-            and store.current_path(checkpoint, kept.path) == path
-            and store.content(kept.after) == content
-            for kept in checkpoint.files
+            file.known
+            and store.current_path(checkpoint, file.path) == path
+            and store.content(file.after) == content
+            for file in checkpoint.files
         ):
             states.begun.remove(name)
             _apply_checkpoint(states, name, store)
@@ -110,7 +110,7 @@ def list_unrecorded_files(states: ReviewStates, store: CheckpointStore) -> tuple
     """Return the files of edits that were started and may be missing in the journal."""
     checkpoints = (store.get(name) for name in states.begun)
     return tuple(
-        dict.fromkeys(kept.path for checkpoint in checkpoints if checkpoint for kept in checkpoint.files)
+        dict.fromkeys(file.path for checkpoint in checkpoints if checkpoint for file in checkpoint.files)
     )
 
 
@@ -120,22 +120,22 @@ def _compute_reviews(
     if checkpoint.kind != "edit":
         stored = {store.current_path(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
         rest = {
-            name: after_typing(before[name], store.content(kept.after))
-            for kept in checkpoint.files
-            if kept.known and (name := store.current_path(checkpoint, kept.path)) not in stored
+            name: after_typing(before[name], store.content(file.after))
+            for file in checkpoint.files
+            if file.known and (name := store.current_path(checkpoint, file.path)) not in stored
         }
         return rest | stored
     reviews: dict[str, FileReview] = {}
-    for kept in checkpoint.files:
-        name = store.current_path(checkpoint, kept.path)
-        after = store.content(kept.after)
-        if not kept.known:
+    for file in checkpoint.files:
+        name = store.current_path(checkpoint, file.path)
+        after = store.content(file.after)
+        if not file.known:
             reviews[name] = before[name]
-        elif kept.origin is None:
+        elif file.origin is None:
             # A moved file takes its review with it.
             reviews.setdefault(name, after_edit(before[name], after, checkpoint.id))
         else:
-            origin = store.current_path(checkpoint, kept.origin)
+            origin = store.current_path(checkpoint, file.origin)
             reviews |= move_review(before, origin, name)
             reviews[name] = after_edit(reviews[name], after, checkpoint.id)
     return reviews

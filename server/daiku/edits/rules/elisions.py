@@ -42,17 +42,19 @@ def fill_elisions(
     *,
     path: str = "",
     insisted: bool = False,
-    kept: Collection[int] = (),
+    kept_indices: Collection[int] = (),
 ) -> list[str] | Refusal:
     """Return `new` with its elisions filled in from `old`, which it replaces.
 
-    `kept`: indices of lines of `new` that are also in `old`, so that dots there are literal.
+    `kept_indices`: indices of lines of `new` that are also in `old`, so that dots there are literal.
     """
     kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := omission_kind(line))}
     marks: dict[int, Kind] = {
         index: kind
         for index, kind in kinds.items()
-        if index not in kept and not (insisted and _is_weak(kind, path)) and not _is_literal(new, index, old)
+        if index not in kept_indices
+        and not (insisted and _is_weak(kind, path))
+        and not _is_literal(new, index, old)
     }
     known_lines = {line.strip() for line in old}
     for line in new:
@@ -299,8 +301,11 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
         return hunk
     old = [line.text for line in hunk.lines if line.tag != "+"]
     after = [line for line in hunk.lines if line.tag != "-"]
-    new, kept = [line.text for line in after], {at for at, line in enumerate(after) if line.tag == " "}
-    filled = fill_elisions(new, old, path=path, insisted=insisted, kept=kept)
+    new, kept_indices = (
+        [line.text for line in after],
+        {at for at, line in enumerate(after) if line.tag == " "},
+    )
+    filled = fill_elisions(new, old, path=path, insisted=insisted, kept_indices=kept_indices)
     if isinstance(filled, Refusal) or filled == new:
         return filled if isinstance(filled, Refusal) else hunk
     return replace(hunk, lines=build_hunk(old, filled, [Level.exact] * len(old)).lines)

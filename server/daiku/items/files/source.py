@@ -141,7 +141,7 @@ class FolderSource:
             return build_refusal(
                 "gone", text("folder.no_folder", folder=str(self._folder), why=_explain(error))
             )
-        self._seen = {name: seen for name, seen in self._seen.items() if name in dict(entries)}
+        self._seen = {name: cached for name, cached in self._seen.items() if name in dict(entries)}
         for name, stamp in entries:
             if self._seen.get(name, ((), None))[0] != stamp:
                 self._seen[name] = (stamp, self._read_candidate(name))

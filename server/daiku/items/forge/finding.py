@@ -213,7 +213,7 @@ def _is_candidate(repository: ForgeRepository, item: ForgeItem) -> bool:
 def _as_labelled(judged: Mapping[_Number, _Judgment]) -> dict[int, Labelled]:
     """Return the accepted labels for the cache. Refused ones are judged again after a restart."""
     return {
-        number: Labelled(updated=each.updated, labelled_at=each.item.labelled_at)
-        for (_, number), each in judged.items()
-        if not each.item.refused
+        number: Labelled(updated=judgment.updated, labelled_at=judgment.item.labelled_at)
+        for (_, number), judgment in judged.items()
+        if not judgment.item.refused
     }

@@ -50,7 +50,7 @@ async def _read_new_comments(
     repository: ForgeRepository, key: ItemKey, request: ForgeItem | None, after: str
 ) -> tuple[Said, ...] | ForgeRefusal:
     """Return the new comments on the item and on the request that Daiku opened for it."""
-    found: list[Said] = []
+    new_comments: list[Said] = []
     places = [key] if request is None or key.kind == "request" else [key, repository.build_key(request)]
     for place in places:
         comments = await repository.comments(place, after)
@@ -59,8 +59,8 @@ async def _read_new_comments(
         result = await read_comments(repository, comments, fresh=True)
         if isinstance(result, ForgeRefusal):
             return result
-        found += result[0]
-    return tuple(sorted(found, key=lambda each: parse_time(each.time)))
+        new_comments += result[0]
+    return tuple(sorted(new_comments, key=lambda comment: parse_time(comment.time)))
 
 
 def _explain_unwanted(repository: ForgeRepository, key: ItemKey, item: ForgeItem) -> Text:

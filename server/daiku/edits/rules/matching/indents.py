@@ -46,8 +46,10 @@ def learn_indents(
         (get_indent(a), get_indent(b)) for a, b in zip(search, file_lines, strict=True) if a and a.strip()
     ]
     pairs: dict[str, str] = {}
-    if all(pairs.setdefault(here, there) == there for here, there in both) and _is_uniform(pairs):
-        shifts = {there.removesuffix(here) for here, there in both}
+    if all(
+        pairs.setdefault(model_indent, file_indent) == file_indent for model_indent, file_indent in both
+    ) and _is_uniform(pairs):
+        shifts = {file_indent.removesuffix(model_indent) for model_indent, file_indent in both}
         return Indents(pairs, next(iter(shifts)) if len(shifts) == 1 and _has_one_difference(pairs) else "")
     return _learn_shift(both) if shift else None
 
@@ -55,29 +57,44 @@ def learn_indents(
 def _is_uniform(pairs: Mapping[str, str]) -> bool:
     """Return True if the indentations differ by one amount, or by their unit (tabs or blanks)."""
     ordered = sorted(pairs.items(), key=lambda pair: len(pair[0]))
-    depths = [len(theirs) for _, theirs in ordered]
+    depths = [len(file_indent) for _, file_indent in ordered]
     if depths != sorted(set(depths)):
         return False
-    ratios = {len(theirs) / len(ours) if ours else theirs for ours, theirs in ordered if ours or theirs}
+    ratios = {
+        len(file_indent) / len(model_indent) if model_indent else file_indent
+        for model_indent, file_indent in ordered
+        if model_indent or file_indent
+    }
     return len(ratios) <= 1 or any(len(_compute_extra_depths(pairs, width)) <= 1 for width in _TABS)
 
 
 def _compute_extra_depths(pairs: Mapping[str, str], width: int) -> set[int]:
     """Return by how many columns the file is indented deeper, with tabs of that width."""
-    return {len(there.expandtabs(width)) - len(here.expandtabs(width)) for here, there in pairs.items()}
+    return {
+        len(file_indent.expandtabs(width)) - len(model_indent.expandtabs(width))
+        for model_indent, file_indent in pairs.items()
+    }
 
 
 def _has_one_difference(pairs: Mapping[str, str]) -> bool:
-    return len({len(there) - len(here) for here, there in pairs.items()}) <= 1
+    return len({len(file_indent) - len(model_indent) for model_indent, file_indent in pairs.items()}) <= 1
 
 
 def _learn_shift(both: Sequence[tuple[str, str]]) -> Indents | None:
-    shifts = {there.removesuffix(here) for here, there in both if there != here}
+    shifts = {
+        file_indent.removesuffix(model_indent)
+        for model_indent, file_indent in both
+        if file_indent != model_indent
+    }
     if len(shifts) != 1 or not (removed := next(iter(shifts))).isspace():
         return None
-    left = [there for here, there in both if there == here]
-    moved = all(there in (here, removed + here) for here, there in both)
-    return Indents(shift=removed) if moved and all(len(there) < len(removed) for there in left) else None
+    left = [file_indent for model_indent, file_indent in both if file_indent == model_indent]
+    moved = all(file_indent in (model_indent, removed + model_indent) for model_indent, file_indent in both)
+    return (
+        Indents(shift=removed)
+        if moved and all(len(file_indent) < len(removed) for file_indent in left)
+        else None
+    )
 
 
 def reindent(line: str, pairs: Mapping[str, str]) -> str:
@@ -88,16 +105,18 @@ def reindent(line: str, pairs: Mapping[str, str]) -> str:
     body = line[len(indent) :]
     if indent in pairs:
         return pairs[indent] + body
-    prefixes = [here for here in pairs if indent.startswith(here)]
+    prefixes = [model_indent for model_indent in pairs if indent.startswith(model_indent)]
     if prefixes:
         base = max(prefixes, key=len)
         return pairs[base] + _convert_units(indent[len(base) :], pairs) + body
     if (converted := _expand_tabs(indent, pairs)) is not None:
         return converted + body
-    here, there = min(pairs.items(), key=lambda pair: len(pair[0]), default=("", ""))
-    if there.endswith(here):
-        return there[: len(there) - len(here)] + indent + body
-    surplus = here[: len(here) - len(there)] if here.endswith(there) else ""
+    model_indent, file_indent = min(pairs.items(), key=lambda pair: len(pair[0]), default=("", ""))
+    if file_indent.endswith(model_indent):
+        return file_indent[: len(file_indent) - len(model_indent)] + indent + body
+    surplus = (
+        model_indent[: len(model_indent) - len(file_indent)] if model_indent.endswith(file_indent) else ""
+    )
     return indent.removeprefix(surplus) + body
 
 
@@ -105,17 +124,26 @@ def _expand_tabs(indent: str, pairs: Mapping[str, str]) -> str | None:
     """Expand tabs to the width that `pairs` shows; None without a tab or such a width."""
     if "\t" not in indent:
         return None
-    fits = (width for width in _TABS if all(here.expandtabs(width) == there for here, there in pairs.items()))
+    fits = (
+        width
+        for width in _TABS
+        if all(model_indent.expandtabs(width) == file_indent for model_indent, file_indent in pairs.items())
+    )
     width = next(fits, None)
     return None if width is None else indent.expandtabs(width)
 
 
 def _convert_units(extra: str, pairs: Mapping[str, str]) -> str:
     """Return extra indentation in the file's unit, if the two differ (blanks, tabs)."""
-    for here, there in sorted(pairs.items(), key=lambda pair: -len(pair[0])):
-        if here and there and set(here) != set(there) and len(set(here)) == len(set(there)) == 1:
-            per_unit = len(here) / len(there)
+    for model_indent, file_indent in sorted(pairs.items(), key=lambda pair: -len(pair[0])):
+        if (
+            model_indent
+            and file_indent
+            and set(model_indent) != set(file_indent)
+            and len(set(model_indent)) == len(set(file_indent)) == 1
+        ):
+            per_unit = len(model_indent) / len(file_indent)
             units = len(extra) / per_unit
-            if extra and set(extra) == set(here) and units == int(units):
-                return there[0] * int(units)
+            if extra and set(extra) == set(model_indent) and units == int(units):
+                return file_indent[0] * int(units)
     return extra

@@ -24,7 +24,7 @@ class _OldLine:
 
     tag: Tag
     search: str
-    there: str
+    file_text: str
     level: Level
 
 
@@ -34,18 +34,18 @@ def _keep_blanks(added: str, instead_of: Sequence[_OldLine], removed: Sequence[_
     body = added.strip()
     for line in removed:
         if body and line.level >= Level.look_alike and line.search.strip() == body:
-            return indent + line.there.strip()
+            return indent + line.file_text.strip()
     for line in instead_of:
         if line.level == Level.blanks:
-            new = merge_blanks(line.search.strip(), body, line.there.strip())
+            new = merge_blanks(line.search.strip(), body, line.file_text.strip())
             return added if new is None else indent + new
     return added
 
 
 def merge_blanks(search: str, replace: str, file_line: str) -> str | None:
-    """Return `replace` with the whitespace of `there` wherever it has that of `search`.
+    """Return `replace` with the whitespace of `file_line` wherever it has that of `search`.
 
-    Return None if `search` and `there` differ in more than whitespace, or `replace` is too different.
+    Return None if `search` and `file_line` differ in more than whitespace, or `replace` is too different.
     """
     a, b, c = (_TOKEN.findall(line) for line in (search, replace, file_line))
     if [token for _, token in a] != [token for _, token in c]:
@@ -91,7 +91,7 @@ def build_replacement(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | 
     out: Lines = []
     all_removed = [line for line in _pair_old_lines(hunk, span) if line.tag == "-"]
     for change in _group_changes(hunk, span):
-        out += (_split_context_line(text, hunk, line.there) for line in change.kept)
+        out += (_split_context_line(text, hunk, line.file_text) for line in change.context)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
             body: str | None = _keep_blanks(added, instead_of, all_removed)
@@ -130,7 +130,7 @@ def _find_start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
 class _LineChange:
     """Context lines, then removed and added lines. `below` is the next line."""
 
-    kept: list[_OldLine] = field(default_factory=list[_OldLine])
+    context: list[_OldLine] = field(default_factory=list[_OldLine])
     removed: list[_OldLine] = field(default_factory=list[_OldLine])
     added: list[str] = field(default_factory=list[str])
     below: _OldLine | None = None
@@ -145,11 +145,11 @@ class _LineChange:
             same = [
                 line for line, score in scores.items() if score == best and get_indent(line.search) == indent
             ]
-            indents = {get_indent(line.there) for line in same}
+            indents = {get_indent(line.file_text) for line in same}
             return indents.pop() + body if len(indents) == 1 else None
         within = [*self.removed, *([self.below] if self.below else [])]
-        near = [line for line in [*self.kept[-1:], *within] if line.search.strip()]
-        indents = {get_indent(line.there) for line in near if get_indent(line.search) == indent}
+        near = [line for line in [*self.context[-1:], *within] if line.search.strip()]
+        indents = {get_indent(line.file_text) for line in near if get_indent(line.search) == indent}
         if len(indents) != 1 or any(not line.search.strip() for line in within):
             return None
         return indents.pop() + body
@@ -166,7 +166,7 @@ def _score_as_version(removed: str, added: str) -> float:
 def _pair_old_lines(hunk: Hunk, span: BlockMatch) -> list[_OldLine]:
     old = (line for line in hunk.lines if line.tag != "+")
     both = zip(old, span.lines, span.levels, strict=True)
-    return [_OldLine(line.tag, line.text, there, level) for line, there, level in both]
+    return [_OldLine(line.tag, line.text, file_text, level) for line, file_text, level in both]
 
 
 def _group_changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
@@ -177,17 +177,17 @@ def _group_changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
         if line.tag == "+":
             changes[-1].added.append(line.text)
             continue
-        there = next(old)
+        old_line = next(old)
         if line.tag == "-":
             if changes[-1].added:
                 changes.append(_LineChange())
-            changes[-1].removed.append(there)
+            changes[-1].removed.append(old_line)
         else:
             if changes[-1].added or changes[-1].removed:
                 changes.append(_LineChange())
-            changes[-1].kept.append(there)
+            changes[-1].context.append(old_line)
     for change, following in pairwise(changes):
-        change.below = next(iter([*following.kept, *following.removed]), None)
+        change.below = next(iter([*following.context, *following.removed]), None)
     return changes
 
 

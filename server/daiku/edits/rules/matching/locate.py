@@ -150,15 +150,15 @@ def _interpret(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
         return
     bare = tuple(line if line.bare is None else HunkLine(line.tag, line.bare) for line in hunk.lines)
     yield replace(hunk, lines=bare)
-    there = iter(window.lines)
-    mixed = [line if line.tag == "+" else _choose_nearer(line, next(there)) for line in hunk.lines]
+    file_line = iter(window.lines)
+    mixed = [line if line.tag == "+" else _choose_nearer(line, next(file_line)) for line in hunk.lines]
     yield replace(hunk, lines=tuple(mixed))
 
 
-def _choose_nearer(line: HunkLine, there: str) -> HunkLine:
+def _choose_nearer(line: HunkLine, file_line: str) -> HunkLine:
     if line.bare is None:
         return line
-    as_read, as_bare = compare_in_file(line.text, there), compare_in_file(line.bare, there)
+    as_read, as_bare = compare_in_file(line.text, file_line), compare_in_file(line.bare, file_line)
     nearer = as_bare is not None and (as_read is None or as_bare < as_read)
     return HunkLine(line.tag, line.bare) if nearer else line
 
