@@ -66,10 +66,7 @@ def write_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
 def compare_files(
     files: Sequence[KeptFile], current: Sequence[Content], content_of: Callable[[str | None], Content]
 ) -> tuple[Patch, Patch] | None:
-    """Split an edit's changes into those applied in `current` and those missing.
-
-    Return None if a file matches neither version.
-    """
+    """Split changes into those applied in `current` and those missing; None if a file matches neither."""
     applied: list[FileChange] = []
     missing: list[FileChange] = []
     for file, now in zip(files, current, strict=True):
@@ -97,8 +94,7 @@ class RestoreResult(NamedTuple):
 
 
 class CheckpointStore:
-    """The `Checkpoints` port: one small JSON file per checkpoint, contents compressed and named by their
-    hash.
+    """The `Checkpoints` port: a small JSON file per checkpoint, compressed contents named by their hash.
 
     Files are written under a temporary name and then renamed, so a crash never leaves a partial file.
     """
@@ -128,10 +124,7 @@ class CheckpointStore:
         return self._sweeping.pop_deleted_count()
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
-        """Store the content of `paths`, unsaved text first, and return the checkpoint's id.
-
-        Raises ToolValidationError for a path outside the roots, OSError if the disk is full.
-        """
+        """Store the content of `paths`, unsaved text first; return the checkpoint id. Raises DaikuError, OSError."""
         async with self._lock:
             files = await self._keep_all(tuple(dict.fromkeys(paths)))
             checkpoint_id = await asyncio.to_thread(self._add_checkpoint, session, run, files, patch)
@@ -163,10 +156,7 @@ class CheckpointStore:
         files: Mapping[str, tuple[Content, Content]],
         stances: Mapping[str, FileReview],
     ) -> str:
-        """Store a checkpoint before a review decision and return its id.
-
-        Args: `files` maps paths to contents before and after, `stances` maps paths to review states.
-        """
+        """Store a checkpoint before a review decision: contents before and after, and review states by path."""
         async with self._lock:
             name_of = self._contents.name_of
             stored = tuple(
@@ -386,8 +376,7 @@ class CheckpointStore:
         return redo
 
     def _mark_undone(self, first: Checkpoint, redo: Checkpoint) -> None:
-        """Mark the edits since `first` as undone. If `first` was an undo, mark what it undid as in effect
-        again."""
+        """Mark the edits since `first` as undone; if it was an undo, mark its edits as in effect again."""
         redone = first.undid if first.kind == "restore" else ()
         for ids, restored in ((redo.undid, True), (redone, False)):
             for name in ids:
