@@ -294,8 +294,8 @@ class Attempt:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self._follow_order(working)
-            except DaikuError as wrong:  # a server that comes back; without it the run cannot write either
-                logger.warning("%s", wrong.failure.message)
+            except DaikuError as error:  # the server may recover; without it the run cannot write either
+                logger.warning("%s", error.failure.message)
 
     async def _follow_order(self, working: asyncio.Task[RunResult]) -> None:
         """Read the item's current order once and follow it. Raises DaikuError."""
@@ -343,8 +343,8 @@ class Attempt:
                 self.items.note(self.claim, heard=number)
         except (ClaimLost, UsageError):  # another worker has the item, or the run has just ended
             return
-        except DaikuError as wrong:  # a server that comes back
-            logger.warning("%s", wrong.failure.message)
+        except DaikuError as error:  # the server may recover
+            logger.warning("%s", error.failure.message)
 
     async def _steer(self, words: str, agent: str) -> None:
         """Pass a message on to the run. If a guardrail blocks it, that is recorded, and later messages

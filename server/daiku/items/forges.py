@@ -74,8 +74,8 @@ async def _count_items(
     work = Work(single, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
     try:
         source = create_sources(work)[name]
-    except UsageError as wrong:
-        return wrong.failure
+    except UsageError as error:
+        return error.failure
     try:
         async with asyncio.timeout(SECONDS):
             items = await source.find()

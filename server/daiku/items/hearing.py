@@ -54,11 +54,11 @@ async def poll_while_running(item: ClaimedItem) -> None:
         await asyncio.sleep(wait)
         try:
             pause = await _poll_once(item)
-        except ClaimLost as lost:
-            logger.info("%s: %s", item.claim.item, lost.failure.message)
+        except ClaimLost as error:
+            logger.info("%s: %s", item.claim.item, error.failure.message)
             return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", item.claim.item, away.failure.message)
+        except DaikuError as error:  # the database may recover
+            logger.warning("%s: %s", item.claim.item, error.failure.message)
             pause = 0.0
         if pause is None:
             return
@@ -151,10 +151,10 @@ async def _poll(parts: WorkerParts, record: ItemRecord, poll: Hear) -> None:
         return
     try:
         refused = await poll(parts, source, record)
-    except ClaimLost as lost:
-        logger.info("%s: %s", record.item, lost.failure.message)
-    except DaikuError as away:  # a database that comes back; the next look asks again
-        logger.warning("%s: %s", record.item, away.failure.message)
+    except ClaimLost as error:
+        logger.info("%s: %s", record.item, error.failure.message)
+    except DaikuError as error:  # the database may recover; the next poll retries
+        logger.warning("%s: %s", record.item, error.failure.message)
     else:
         parts.pause_source(record.key.source, refused)
 

@@ -98,9 +98,9 @@ async def _run_in_background(*work: Coroutine[object, object, None]) -> AsyncGen
     finally:
         for task in tasks:
             task.cancel()
-        for wrong in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(wrong, Exception):
-                logger.error("a background task of an item failed", exc_info=wrong)
+        for error in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(error, Exception):
+                logger.error("a background task of an item failed", exc_info=error)
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
@@ -220,8 +220,8 @@ async def _apply_while_running(item: ClaimedItem) -> None:
             applied = await apply_open(item)
         except ClaimLost:
             return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", item.claim.item, away.failure.message)
+        except DaikuError as error:  # the database may recover
+            logger.warning("%s: %s", item.claim.item, error.failure.message)
         else:
             wait = min(2 * wait, LONGEST_WAIT) if applied.transient or applied.refused else APPLY_SECONDS
 
@@ -244,8 +244,8 @@ async def _watch_orders(item: ClaimedItem, begun: asyncio.Event) -> None:
                 items.signal(claim, "pausing", after="pause")
         except ClaimLost:  # the attempt finds out too
             return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", claim.item, away.failure.message)
+        except DaikuError as error:  # the database may recover
+            logger.warning("%s: %s", claim.item, error.failure.message)
             await asyncio.sleep(PAUSE_SECONDS)
         with suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
@@ -290,17 +290,17 @@ def _want_end(item: ClaimedItem, state: ItemState, why: Text) -> None:
     item.want("state", SetState(state=state))
 
 
-def retry_broken(item: ClaimedItem, wrong: Exception) -> ItemState | None:
+def retry_broken(item: ClaimedItem, error: Exception) -> ItemState | None:
     """Queue an item again after an error, or give it up. Return its state.
 
     The state is `processing` if the database fails, None if another worker has it.
     """
-    why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
+    why = error.failure.message if isinstance(error, DaikuError) else text("work.broke_off")
     try:
         return _retry_or_give_up(item, why)
-    except DaikuError as away:
-        logger.warning("%s: %s", item.claim.item, away.failure.message)
-        return None if isinstance(away, ClaimLost) else "processing"
+    except DaikuError as database_error:
+        logger.warning("%s: %s", item.claim.item, database_error.failure.message)
+        return None if isinstance(database_error, ClaimLost) else "processing"
 
 
 def _retry_or_give_up(item: ClaimedItem, why: Text) -> ItemState:

@@ -176,8 +176,8 @@ def _require_model(config: Config) -> None:
     """Raise UsageError if no model is configured, before an item is claimed."""
     try:
         Models(config.llm).choose()
-    except DaikuError as wrong:
-        raise UsageError(wrong.failure.model_copy(update={"kind": "usage"})) from wrong
+    except DaikuError as error:
+        raise UsageError(error.failure.model_copy(update={"kind": "usage"})) from error
 
 
 def _remove_tokens(work: Work) -> Mapping[str, str]:

@@ -72,8 +72,8 @@ class ContextFiles:
                         mirror = self._begin(item, table, prompt)
                     if mirror is not None:
                         await asyncio.to_thread(self._add_new_chunks, mirror)
-        except (OSError, DaikuError) as wrong:
-            logger.warning("the context files of %s were not kept up: %s", item, wrong)
+        except (OSError, DaikuError) as error:
+            logger.warning("the context files of %s were not kept up: %s", item, error)
         except asyncio.CancelledError:
             working.cancel()
             await asyncio.wait({working})
@@ -98,8 +98,8 @@ class ContextFiles:
         try:
             with closing(self._open_table()) as table:
                 self._write(record, table)
-        except (OSError, DaikuError) as wrong:
-            logger.warning("the context files of %s were not made: %s", record.item, wrong)
+        except (OSError, DaikuError) as error:
+            logger.warning("the context files of %s were not made: %s", record.item, error)
 
     def refresh(self) -> None:
         """Queue items again that the pause file held, and update the files, before a worker polls for items."""
@@ -107,8 +107,8 @@ class ContextFiles:
             self._resume_halted()
         try:
             self.catch_up()
-        except (OSError, DaikuError) as wrong:
-            logger.warning("the context files were not brought up to date: %s", wrong)
+        except (OSError, DaikuError) as error:
+            logger.warning("the context files were not brought up to date: %s", error)
 
     def _resume_halted(self) -> None:
         """Queue the items again that the pause file held, except those paused for too long."""

@@ -126,8 +126,8 @@ def write_health(home: Path, health: WorkerHealth) -> None:
     try:
         temporary.write_text(health.model_dump_json(by_alias=True) + "\n", "utf-8")
         temporary.replace(path)
-    except OSError as wrong:
-        logger.warning("%s: %s", path, wrong.strerror)
+    except OSError as error:
+        logger.warning("%s: %s", path, error.strerror)
 
 
 def drop_health(home: Path, worker: str) -> None:

@@ -82,8 +82,8 @@ class Worker:
             while not self.parts.stopping.is_set():
                 try:
                     await self._poll_sources(once=False)
-                except DaikuError as wrong:  # a server that comes back
-                    self._note(wrong.failure.message)
+                except DaikuError as error:  # the server may recover
+                    self._note(error.failure.message)
                 self._tried.clear()
                 await self._process_queue(beating, seconds=self.parts.config.work.poll_seconds)
             await self._drain()
@@ -96,8 +96,8 @@ class Worker:
             workers.forget_old()
             workers.remove_ended(self.parts.home)
             workers.beat(self.parts.name)
-        except DaikuError as wrong:  # a database that comes back; the poll reports more
-            self._note(wrong.failure.message)
+        except DaikuError as error:  # the database may recover; the poll reports more
+            self._note(error.failure.message)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:
             yield beating
@@ -115,8 +115,8 @@ class Worker:
             try:
                 workers.beat(self.parts.name)
                 self._start_items()
-            except DaikuError as wrong:
-                self._note(wrong.failure.message)
+            except DaikuError as error:
+                self._note(error.failure.message)
 
     def _write_health(self, started: float) -> None:
         health = WorkerHealth(
@@ -180,10 +180,10 @@ class Worker:
         while not self.parts.stopping.is_set():
             try:
                 self._start_items()
-            except DaikuError as wrong:
-                if until is None or isinstance(wrong, UsageError):
+            except DaikuError as error:
+                if until is None or isinstance(error, UsageError):
                     raise
-                self._note(wrong.failure.message)
+                self._note(error.failure.message)
             remaining = None if until is None else until - loop.time()
             if (until is None and not self._under_way) or (remaining is not None and remaining <= 0):
                 return
@@ -250,8 +250,8 @@ class Worker:
     async def _work(self, claim: Claim) -> None:
         try:
             await self._process(claim)
-        except DaikuError as away:  # a database that comes back; the item is started again then
-            self._note(away.failure.message)
+        except DaikuError as error:  # the database may recover; then the item is started again
+            self._note(error.failure.message)
             self.failed = True
 
     async def _process(self, claim: Claim) -> None:
@@ -261,12 +261,12 @@ class Worker:
         item = ClaimedItem(parts, parts.sources[record.key.source], claim)
         try:
             state = await process_item(item)
-        except ClaimLost as lost:
-            logger.warning("%s: %s", claim.item, lost.failure.message)
+        except ClaimLost as error:
+            logger.warning("%s: %s", claim.item, error.failure.message)
             return
-        except Exception as wrong:
+        except Exception as error:
             logger.exception("work on %s broke off", claim.item)
-            state = retry_broken(item, wrong)
+            state = retry_broken(item, error)
         self.failed = self.failed or state in ("failed", "dead", "processing")
         after = parts.items.record(claim.item)
         if after is not None:
