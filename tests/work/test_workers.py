@@ -84,7 +84,7 @@ def test_a_worker_of_this_home_whose_process_has_ended_is_gone_at_once(
 
 
 def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
-    program = f"from pathlib import Path; from daiku.items.workers.alive import own_worker; print(own_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
+    program = f"from pathlib import Path; from daiku.items.workers.alive import register_worker; print(register_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
