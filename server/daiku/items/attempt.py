@@ -162,8 +162,7 @@ class Attempt:
         return result
 
     async def _read_evidence(self, record: ItemRecord, session: str) -> Evidence:
-        """Return the evidence of the runs: commands from the record, files and leftovers from the tree if it
-        can be read."""
+        """Return the runs' evidence: recorded commands, and files and leftovers from the tree if readable."""
         evidence = evidence_of_session(self.runs.services.journal, session)
         changes = await self.changes(record.facts.base_commit) if self.changes is not None else None
         return evidence if changes is None else replace_recorded(evidence, changes)
@@ -206,8 +205,7 @@ class Attempt:
         )
 
     def _remaining_cost(self, record: ItemRecord) -> float:
-        """Return the cost in dollars that the item has left, at least LEAST_COST, at which the run ends at
-        once."""
+        """Return the item's remaining budget in dollars, at least LEAST_COST, which ends the run at once."""
         return max(
             self.config.work.max_cost - (self._sum_usage(record.shown.session_id).cost or 0.0), LEAST_COST
         )

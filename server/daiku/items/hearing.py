@@ -226,7 +226,7 @@ async def _end_waiting(
 
 
 async def poll_review(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
-    """Mark a request as ready when its checks passed, or start a round for failed checks or a change request.
+    """Mark a request as ready, or start a round for failed checks or a change request.
 
     Raises ClaimLost.
     """

@@ -44,8 +44,7 @@ def render_item_prompt(record: ItemRecord) -> str:
 
 
 def collect_wording(record: ItemRecord) -> str:
-    """Return the users' own words in the request: the round's feedback, or the item's title, text, and
-    comments."""
+    """Return the users' own words: the round's feedback, or the item's title, text, and comments."""
     texts = [feedback.text for feedback in record.facts.feedback]
     body, comments = _select_text(record)
     comment_texts = [comment.text for comment in comments if comment.trusted]

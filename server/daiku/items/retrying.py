@@ -59,8 +59,7 @@ def compute_seconds_to_next(records: Iterable[ItemRecord]) -> float | None:
 
 
 def is_outage(result: RunResult) -> bool:
-    """Return True if a run ended because the model provider was unavailable, out of credit, or rejected the
-    key."""
+    """Return True if the model provider was unavailable, out of credit, or rejected the key."""
     return result.status == "failed" and result.error is not None and result.error.kind in OUTAGES
 
 

@@ -58,8 +58,7 @@ class ItemSource(Protocol):
         ...
 
     async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-        """Return the changes since the time `after`, and the state of the checks of commit `head` (empty:
-        none)."""
+        """Return the changes since `after`, and the state of the checks of commit `head` (empty: none)."""
         ...
 
     async def apply(

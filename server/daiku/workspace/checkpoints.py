@@ -207,7 +207,7 @@ class CheckpointStore:
         return load_review(self._contents, stance)
 
     async def current_content(self, path: str) -> Content:
-        """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
+        """Return a file's content, unsaved text first; binary content is stored and returned as a Blob."""
         from daiku.edits.rules.changes.review import Blob  # when used
 
         if not await self._workspace.exists(path):

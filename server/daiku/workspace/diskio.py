@@ -82,7 +82,7 @@ def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> Non
 
 @contextmanager
 def _open_folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int | None]:
-    """Open a descriptor of `folder`, checked to be inside; yield None if the system has no such descriptors."""
+    """Open a descriptor of `folder`, checked to be inside; yield None where unsupported."""
     if not _BY_DESCRIPTOR:
         if find_root(roots, Path(os.path.realpath(folder))) is None:
             raise refuse(text("files.leads_out", path=name))

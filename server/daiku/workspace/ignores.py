@@ -172,8 +172,7 @@ class IgnoreFiles:
         return [(folder, specs), *above] if specs else above
 
     def _load_rules_above(self) -> list[Rules]:
-        """Return the repository's rules above the root; none if they ignore the root itself, which the user
-        opened."""
+        """Return the repository's rules above the root; none if they ignore the root itself."""
         if self.repository is None:
             return []
         top, folders = self.repository.places.top, self.repository.folders
@@ -228,8 +227,7 @@ class Ignores:
         return self.closed.hides(path)
 
     def closed_by_file(self, path: Path) -> bool:
-        """Return True if a .daikuignore closes `path` (inside the root), not only because it is version
-        control's own."""
+        """Return True if a .daikuignore closes `path` (inside the root)."""
         own = _ALWAYS.isdisjoint(path.relative_to(self.closed.root).parts)
         return own and self.closes(path)
 

@@ -69,7 +69,7 @@ def find_root(roots: tuple[Path, ...], real: Path) -> Path | None:
 
 
 def relative(roots: tuple[Path, ...], real: Path) -> str:
-    """Return the name of `real`: relative to its root, with `/`, after the root's name if there are several."""
+    """Return `real` relative to its root, with `/`, after the root's name if there are several."""
     root = find_root(roots, real)
     if root is None:
         return real.as_posix()

@@ -63,7 +63,7 @@ def find_program(name: str, roots: tuple[Path, ...] = (), *, last: str = "") -> 
 
 
 def find_configured_program(name: str, roots: tuple[Path, ...], path: str) -> str:
-    """Return the path of a program that the user's settings name, "" if there is none, in the order of `path`."""
+    """Return the path of a program from the user's settings, in the order of `path`; "" if none."""
     return _search(name, path.split(os.pathsep), roots)
 
 

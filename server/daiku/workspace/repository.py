@@ -80,7 +80,7 @@ _timeouts: dict[str, tuple[float, float, int]] = {}
 
 
 def note_timeout(folder: Path, seconds: float) -> None:
-    """Record that git did not finish matching ignore patterns within `seconds` in the repository of `folder`."""
+    """Record that git did not match ignore patterns within `seconds` in `folder`'s repository."""
     top = _find_top(folder)
     _timeouts[top] = (monotonic() + _REFUSED, seconds, _get_gitignore_mtime(top))
 

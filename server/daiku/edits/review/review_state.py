@@ -35,8 +35,7 @@ class ReviewStates:
     """Checkpoints of edits that are not recorded as done: refused, or the process was killed."""
 
     def since(self, checkpoint_id: str) -> dict[str, FileReview]:
-        """Return the files from a checkpoint on, each at its earliest state; empty if the checkpoint is
-        unknown."""
+        """Return the files from a checkpoint on, each at its earliest state; empty if it is unknown."""
         earliest: dict[str, FileReview] = {}
         names = list(self.before)
         if checkpoint_id in self.before:
@@ -88,8 +87,7 @@ def _build_review_at(
 
 
 def adopt_interrupted_edit(states: ReviewStates, path: str, content: Content, store: CheckpointStore) -> None:
-    """Apply an edit that was interrupted before it was recorded, if the file has the content that it was to
-    write."""
+    """Apply an edit that was interrupted before it was recorded, if the file has its result."""
     review = states.files.get(path)
     if review is not None and review.now == content:
         return

@@ -111,8 +111,7 @@ def _splice_replacement(text: str, place: Replacement) -> str:
 
 
 def _list_readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Return search and replacement unchanged, without copied line numbers, and without blank lines at the
-    edges."""
+    """Return the edit unchanged, without copied line numbers, and without blank lines at the edges."""
     readings = [(old, new)]
     if (plain := _strip_line_numbers(old)) is not None:
         unnumbered = _strip_line_numbers(new)

@@ -111,8 +111,7 @@ def _refuse_ambiguity(
 
 
 def _is_literal(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
-    """Return True if the line is no elision: the old text has it next to the same line, or it is a literal
-    `...`."""
+    """Return True if the line is no elision: the old text has it next to the same line, or it is code."""
     line = new[index].strip()
     neighbors = (_find_neighbor(new, index, -1), _find_neighbor(new, index, 1))
     for at, old_line in enumerate(old):
@@ -312,8 +311,7 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
 
 
 def build_elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
-    """Return a hunk for a search and a replacement that elide the same lines; None if the search elides
-    nothing."""
+    """Return a hunk for a search and a replacement that elide the same lines; None without elisions."""
     if not (marks := _find_marks(search)):
         return None
     marks, old = _split(search, marks)

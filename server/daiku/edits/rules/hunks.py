@@ -48,7 +48,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
 
 
 def _is_gap(text: str, start: int, end: int, depth: int) -> bool:
-    """Return True if the lines from `start` to `end` can be those of an elision that is indented by `depth`."""
+    """Return True if the lines from `start` to `end` fit an elision that is indented by `depth`."""
     lines = [line for line in text[start:end].split("\n") if line.strip()]
     return start <= end and all(len(get_indent(line)) >= depth for line in lines)
 
@@ -97,8 +97,7 @@ def _list_places(
 
 
 def _choose_in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | None]:
-    """Return one place per hunk: the only one, or the only one that keeps the hunks in file order; None if
-    ambiguous."""
+    """Return one place per hunk: the only one, or the only one in file order; None if ambiguous."""
     earliest: list[Replacement | None] = []
     end = 0
     for places in options:

@@ -100,9 +100,9 @@ def list_paths(intents: Sequence[Intent]) -> tuple[str, ...]:
 def build_patch(
     intents: Sequence[Intent], files: Mapping[str, str | None], *, insisted: bool = False
 ) -> Patch | Refusal:
-    """Build the patch that the intents make of `files` (path to text, None if missing), in order, all or nothing.
+    """Build the patch that the intents make of `files`, in order, all or nothing.
 
-    For `insisted` see `elisions.fill_text`.
+    `files` maps paths to texts, None if missing. For `insisted` see `elisions.fill_text`.
     """
     now = dict(files)
     moved: dict[str, str] = {}

@@ -90,8 +90,7 @@ class ItemFile:
         return self.with_progress(render(text("itemfile.not_begun"), language), language)
 
     def with_times(self, time: str) -> ItemFile:
-        """Return the file with `time` recorded for new paragraphs, so that later changes do not make them
-        newer."""
+        """Record `time` for new paragraphs, so that later changes of the file do not make them newer."""
         new_paragraphs = [paragraph for paragraph in self.read_paragraphs() if not paragraph.time]
         lines = "".join(f"<!-- daiku:said {time} {paragraph.id} -->\n" for paragraph in new_paragraphs)
         return self._append(lines) if lines else self
@@ -127,8 +126,10 @@ class ItemFile:
         return next((at for line, at in self._iter_own_lines() if line == mark), None)
 
     def _find_block_end(self, start: int) -> tuple[int, bool]:
-        """Return the offset after the block at `start`, and whether it has an end mark; without one, after
-        its first line."""
+        """Return the offset after the block at `start`, and whether it has an end mark.
+
+        Without an end mark it is the offset after the block's first line.
+        """
         first = self.text.find("\n", start)
         for line, at in self._iter_own_lines():
             if at > start and line == _END:

@@ -183,8 +183,10 @@ class ForgeRepository(ABC):
     async def find_head_repository(
         self, item: ForgeItem, key: ItemKey, project: Project
     ) -> str | ForgeRefusal:
-        """Return the repository of the item's branch if it is another one; a refusal if Daiku cannot push to
-        it."""
+        """Return the other repository that has the item's branch, if any.
+
+        Return a refusal if Daiku cannot push to it.
+        """
 
     @abstractmethod
     def claimed_at(self, item: ForgeItem, comments: tuple[Comment, ...]) -> str:

@@ -98,8 +98,7 @@ class GitHubRepository(ForgeRepository):
         return is_same_label(one, other)
 
     async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
-        """List the items, newest change first; while the ETag `note` of the first page is valid, so is the
-        rest.
+        """List the items, newest change first. While the first page's ETag is valid, so is the rest.
 
         A label with a comma cannot be queried: then all open items are listed.
         """

@@ -66,8 +66,7 @@ def to_plain_line(words: str, limit: int = MOST_LINE) -> str:
 
 
 def clean_commit_message(message: str) -> str:
-    """Return a commit message without mentions, closing references, and marks that skip checks, such as
-    `[skip ci]`."""
+    """Remove mentions, closing references, and marks that skip checks, such as `[skip ci]`."""
     lines = _normalize_lines(message)[:MOST_WORDS].splitlines()
     return "\n".join(
         _NO_CHECKS.sub("", to_plain_line(line, MOST_WORDS)).translate(_BRACKETS) for line in lines

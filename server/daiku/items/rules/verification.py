@@ -23,8 +23,7 @@ def list_unfinished(evidence: Evidence, plan: Plan | None) -> tuple[str, ...]:
 
 
 def mark_failing(result: RunResult, tests: Sequence[str]) -> RunResult:
-    """Return the result of completed work as unverified if tests failed when any run of the item last ran
-    them."""
+    """Mark the result as unverified if tests failed when any run of the item last ran them."""
     if result.status != "completed" or not tests:
         return result
     reasons = tuple(

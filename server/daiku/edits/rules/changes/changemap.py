@@ -201,8 +201,7 @@ def moves_marks(redacted: str, mark: str, changes: Sequence[Change]) -> bool:
 
 
 def _reveal(change: Change, hidden: Sequence[Hidden], mark: str) -> str | None:
-    """Return the change's text with its marks replaced by the real text; None if they are not those it
-    covers."""
+    """Return the change's text with its marks replaced; None if they are not those that it covers."""
     touched = [h for h in hidden if h.start < change.end and change.start < h.end]
     contained = all(change.start <= h.start and h.end <= change.end for h in touched)
     pieces = (change.text or "").split(mark)

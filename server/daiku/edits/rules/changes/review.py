@@ -267,8 +267,7 @@ def _compose(
     *,
     touched: bool = False,
 ) -> tuple[ReviewSpan, ...]:
-    """Combine `spans` (`base` to the current text) with `changes` of that text; return spans from `base` to
-    `after`."""
+    """Combine `spans` with `changes` of the current text; return spans from `base` to `after`."""
     composed: list[ReviewSpan] = []
     to_base = to_after = number = 0
     for group in _group_overlapping(spans, changes):

@@ -24,7 +24,7 @@ class EditPlace:
 
 
 def find_edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
-    """Return the place of `lines` (0-based) in `text`, or the complete file; None if `text` has no such lines."""
+    """Return the place of `lines` (0-based), or the complete file; None if there are no such lines."""
     if lines is None:
         return EditPlace(path)
     every: list[str] = _LINES.findall(text)

@@ -37,10 +37,10 @@ def get_indent(line: str) -> str:
 def learn_indents(
     search: Sequence[str | None], file_lines: Sequence[str], *, shift: bool = False
 ) -> Indents | None:
-    """Return the mapping from the indentation of `search` (None: any line) to that of `file_lines`; None if
-    uneven.
+    """Return the mapping from the indentation of `search` to that of `file_lines`; None if uneven.
 
-    With `shift` also if one indentation was removed from every line that has it, and the others stayed.
+    A search line None matches any line. With `shift` also if one indentation was removed from every line
+    that has it, and the others stayed.
     """
     both = [
         (get_indent(a), get_indent(b)) for a, b in zip(search, file_lines, strict=True) if a and a.strip()

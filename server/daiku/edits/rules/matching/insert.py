@@ -136,8 +136,10 @@ class _LineChange:
     below: _OldLine | None = None
 
     def indent_like_neighbors(self, added: str) -> str | None:
-        """Return an added line indented like the removed line that it replaces, else like its neighbors; None
-        if ambiguous."""
+        """Indent an added line like the removed line that it replaces, else like its neighbors.
+
+        Return None if that is ambiguous.
+        """
         indent, body = get_indent(added), added.lstrip()
         scores = {line: _score_as_version(line.search.strip(), body) for line in self.removed}
         best = max(scores.values(), default=0)

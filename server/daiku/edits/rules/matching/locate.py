@@ -96,8 +96,7 @@ def _may_mean_top(text: str, one: LocatedHunk) -> bool:
 
 
 def _is_at_blank_lines(text: str, one: LocatedHunk) -> bool:
-    """Return True if added lines are next to a blank line at the hunk's edge that is one of several in the
-    file."""
+    """Return True if added lines are next to one of several blank lines of the file."""
     lines, span = one.hunk.lines, one.span
     above = text[: span.start].rsplit("\n", 2)[-2:-1]
     below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
@@ -105,7 +104,7 @@ def _is_at_blank_lines(text: str, one: LocatedHunk) -> bool:
 
 
 def _has_blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
-    """Return True if a blank line, then added, then removed lines come first, so that the place is ambiguous."""
+    """Return True if a blank line, added, then removed lines come first: the place is ambiguous."""
     blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
     inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
     added = len(lines) > 1 and lines[1].tag == "+"
@@ -115,8 +114,7 @@ def _has_blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
 def _limit_to_place(
     text: str, hunk: Hunk, matches: list[LocatedHunk], scopes: Sequence[AnchorScope]
 ) -> list[LocatedHunk]:
-    """Return the matches at the hunk's stated place: at the end, in its anchor's block, else below the
-    anchor."""
+    """Return the matches at the end, in the anchor's block, or below the anchor, as the hunk says."""
     if hunk.at_end and (last := [one for one in matches if not text[one.span.end :].strip()]):
         matches = last
     if not hunk.anchors:
@@ -230,7 +228,7 @@ def _is_distinct_gap(match: LocatedHunk) -> bool:
 
 
 def _find_gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
-    """Return where a context line may be missing: between two old lines, and (ambiguous) next to added lines."""
+    """Return where a context line may be missing: between old lines, and (ambiguous) at added ones."""
     old = [number for number, line in enumerate(lines) if line.tag != "+"]
     sure = [
         after
@@ -312,8 +310,7 @@ def _find_lines_with(text: str, anchor: str) -> list[BlockMatch]:
 
 
 def _find_block_end(text: str, head: BlockMatch) -> int:
-    """Return the end of the block that `head` opens: the next line that is indented no deeper, ignoring
-    brackets."""
+    """Return the end of `head`'s block: the next line indented no deeper, ignoring brackets."""
     depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
     at = head.end
     while at < len(text):

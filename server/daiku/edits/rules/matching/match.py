@@ -204,8 +204,7 @@ def _find_lines_back(text: str, offset: int, lines: int) -> int | None:
 
 
 def _find_full_lines_back(text: str, offset: int, lines: int) -> int | None:
-    """Return the start of the line that is `lines` non-blank lines above that of `offset`; None if there is
-    none."""
+    """Return the start of the line that is `lines` non-blank lines above; None if there is none."""
     start = find_line_start(text, offset)
     while lines:
         if start == 0:

@@ -108,8 +108,7 @@ def _find_nearest(text: str, lines: Sequence[str], search: Sequence[str]) -> tup
 
 
 def _find_similar_lines(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
-    """Return lines (index, similarity) that contain `core`, else those with its longest words that are
-    similar."""
+    """Return lines (index, similarity) that contain `core`, else similar ones that share words."""
     from difflib import SequenceMatcher  # when used
 
     exact = _find_lines_with(text, core)
