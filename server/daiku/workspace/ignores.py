@@ -227,7 +227,7 @@ class Ignores:
         return self.closed.hides(path)
 
     def closed_by_file(self, path: Path) -> bool:
-        """Return True if a .daikuignore closes `path` (inside the root)."""
+        """Return True if a .daikuignore closes `path`; version control's own files do not count."""
         own = _ALWAYS.isdisjoint(path.relative_to(self.closed.root).parts)
         return own and self.closes(path)
 

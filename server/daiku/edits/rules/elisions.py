@@ -111,7 +111,7 @@ def _refuse_ambiguity(
 
 
 def _is_literal(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
-    """Return True if the line is no elision: the old text has it next to the same line, or it is code."""
+    """Return True if the line is no elision: the old text has it in the same place, or `...` is meant."""
     line = new[index].strip()
     neighbors = (_find_neighbor(new, index, -1), _find_neighbor(new, index, 1))
     for at, old_line in enumerate(old):
