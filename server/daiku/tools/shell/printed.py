@@ -64,11 +64,11 @@ def _store_output(text: str, words: str, context: ToolContext, *, again: bool = 
     return context.outputs.keep(context.session, words, text, again=again)
 
 
-def _format_advice(whole: str) -> str:
-    if not whole:
+def _format_advice(stored_name: str) -> str:
+    if not stored_name:
         return "Send the output to a file or through grep, head or tail"
     search, read = wire_name("search/text"), wire_name("files/read")
-    return f'The whole output is kept as "{whole}": give that as path to {search} or {read}'
+    return f'The whole output is kept as "{stored_name}": give that as path to {search} or {read}'
 
 
 def build_command_result(
