@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from daiku.domain.playbook import Delta, SearchQuery
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect
@@ -157,7 +157,7 @@ class _Adding:
         rows = store.database.query("SELECT added, id, content FROM playbook_bullets")
         with self._bare.transaction():
             self._bare.write_all(_BULLET, rows)
-            self._bare.write_all(_WORDS, [(row[0], " ".join(terms(row[2]))) for row in rows])
+            self._bare.write_all(_WORDS, [(row[0], " ".join(split_terms(row[2]))) for row in rows])
 
     async def by_hand(self) -> None:
         """A lesson, the log of the change, the words: one transaction each."""
@@ -167,7 +167,7 @@ class _Adding:
             with self._bare.transaction():
                 self._bare.write(_BULLET, (number, f"x-{number}", text))
                 self._bare.write("INSERT INTO log VALUES(?, ?)", (number, logged))
-                self._bare.write(_WORDS, (number, " ".join(terms(text))))
+                self._bare.write(_WORDS, (number, " ".join(split_terms(text))))
 
     async def ours(self) -> None:
         for _ in range(ADDED):

@@ -15,7 +15,7 @@ from typing import Any
 from daiku.memory.memory import Memory
 from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.hashed import hash_vector
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import Embedded, MemoryEntry, Scope, search_hybrid
@@ -134,7 +134,7 @@ def _fill(db: Any, texts: list[str], vectors: list[Any]) -> None:
         )
         db.write_all(
             "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
-            [(at, " ".join(terms(said))) for at, said in enumerate(texts, 1)],
+            [(at, " ".join(split_terms(said))) for at, said in enumerate(texts, 1)],
         )
 
 
@@ -143,11 +143,11 @@ _COUNTS: dict[str, int] = {}
 
 def _pruned(db: Any, asked: str) -> None:
     """The search of FTS5 alone for the rarest terms, whose counts are known."""
-    for term in choose_terms(terms(asked)):
+    for term in choose_terms(split_terms(asked)):
         if term not in _COUNTS:
             found = db.first("SELECT doc FROM memory_counts WHERE term = ?", (term,))
             _COUNTS[term] = 0 if found is None else found[0]
-    chosen = limit_terms({term: _COUNTS[term] for term in choose_terms(terms(asked))})
+    chosen = limit_terms({term: _COUNTS[term] for term in choose_terms(split_terms(asked))})
     match = " OR ".join(f'"{term}"' for term in chosen)
     db.query(
         "SELECT rowid, rank FROM memory_terms WHERE memory_terms MATCH ? ORDER BY rank LIMIT 40", (match,)

@@ -34,7 +34,7 @@ from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.playbook.rules.evidence.outcome import LessonVerdict, RunOutcome, latest_verdicts, outcomes_of
+from daiku.playbook.rules.evidence.outcome import LessonVerdict, RunOutcome, select_latest_verdicts, judge_runs
 from daiku.texts.text import Text
 
 TESTS = Lesson(id="btc-00001", version=1, text="Run the tests by `make check`.")
@@ -112,7 +112,7 @@ class Story:
         return self.add(Restored(checkpoint_id=name, files=(), redo=redo))
 
     def outcome(self, run: str = "run_1") -> RunOutcome:
-        return next(each for each in outcomes_of(self.chunks) if each.run == run)
+        return next(each for each in judge_runs(self.chunks) if each.run == run)
 
     def of(self, lesson: Lesson, run: str = "run_1") -> tuple[Verdict, Why | Literal[""]] | None:
         found = next(
@@ -150,7 +150,7 @@ def test_a_failed_run_alone_harms_no_bullet(status: TerminalStatus, why: Why) ->
 
 def test_a_run_that_has_not_ended_shows_nothing_yet() -> None:
     story = told(TESTS).shell("make check", 0)
-    assert outcomes_of(story.chunks) == ()
+    assert judge_runs(story.chunks) == ()
 
 
 def test_an_answer_without_anything_to_show_is_neutral() -> None:
@@ -446,7 +446,7 @@ def test_what_a_nested_run_did_and_named_counts_for_the_run_at_the_top_once() ->
     story.shell("make check", 0, run="run_n", parent="run_1")
     story.add(RunFinished(status="completed", used_bullets=(TESTS.id,)), run="run_n", parent="run_1")
     story.end(TESTS)
-    assert [each.run for each in outcomes_of(story.chunks)] == ["run_1"]
+    assert [each.run for each in judge_runs(story.chunks)] == ["run_1"]
     assert [(b.observation.bullet, b.observation.why) for b in story.outcome().bullets] == [
         (TESTS.id, "command_passed")
     ]
@@ -494,15 +494,15 @@ def _session(after: Sequence[Event]) -> list[Chunk]:
 def test_what_is_shown_depends_on_what_is_on_record_alone(after: list[Event], random: Random) -> None:
     """However often it is looked at, in whatever order the record is read, and with parts read twice."""
     chunks = _session(after)
-    once = outcomes_of(chunks)
+    once = judge_runs(chunks)
     mixed = [*chunks, *chunks[::2]]
     random.shuffle(mixed)
-    assert outcomes_of(mixed) == once == outcomes_of(chunks)
+    assert judge_runs(mixed) == once == judge_runs(chunks)
 
 
 @given(st.lists(AFTER, max_size=8))
 def test_there_is_one_verdict_of_a_run_and_bullet_whatever_comes_later(after: list[Event]) -> None:
-    found = outcomes_of(_session(after))
+    found = judge_runs(_session(after))
     assert [each.observation.bullet for each in found[0].bullets] == [TESTS.id, PLAIN.id]
 
 
@@ -512,7 +512,7 @@ def test_the_last_word_holds(after: list[Event]) -> None:
     chunks = _session([*after, _restore_all()])
     said = {
         b.observation.bullet: (b.observation.verdict, b.observation.why)
-        for b in outcomes_of(chunks)[0].bullets
+        for b in judge_runs(chunks)[0].bullets
     }
     assert said[PLAIN.id][0] == "harmful"
 
@@ -523,10 +523,10 @@ def _restore_all() -> Event:
 
 @given(st.lists(AFTER, max_size=6))
 def test_an_undo_and_its_undo_leave_what_was(after: list[Event]) -> None:
-    before = outcomes_of(_session(after))[0]
+    before = judge_runs(_session(after))[0]
     undone = Restored(checkpoint_id="c1", files=(), redo="u")
     redone = Restored(checkpoint_id="u", files=(), redo="v")
-    assert outcomes_of(_session([*after, undone, redone]))[0].bullets == before.bullets
+    assert judge_runs(_session([*after, undone, redone]))[0].bullets == before.bullets
 
 
 APART = (
@@ -563,6 +563,6 @@ def test_of_several_records_of_a_run_the_last_word_holds() -> None:
     kept = judged("helpful", "edits_kept", 1, "2026-01-01", "a")
     undone = judged("harmful", "edits_restored", 2, "2026-01-02", "b")
     accepted = judged("helpful", "edits_accepted", 2, "2026-01-03", "a")
-    assert [each.observation.why for each in latest_verdicts([kept, undone])] == ["edits_restored"]
-    assert [each.observation.why for each in latest_verdicts([undone, accepted])] == ["edits_accepted"]
-    assert latest_verdicts([accepted, undone]) == latest_verdicts([undone, accepted])
+    assert [each.observation.why for each in select_latest_verdicts([kept, undone])] == ["edits_restored"]
+    assert [each.observation.why for each in select_latest_verdicts([undone, accepted])] == ["edits_accepted"]
+    assert select_latest_verdicts([accepted, undone]) == select_latest_verdicts([undone, accepted])

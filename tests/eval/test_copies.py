@@ -124,7 +124,7 @@ def test_a_task_that_comes_with_daiku_may_be_installed_by_hard_links(
 ) -> None:
     task = task_with(tmp_path, "files", hard_link)
     assert find_stray(task) == "files/notes.txt"
-    monkeypatch.setattr("daiku.eval.task.builtin_folder", lambda: tmp_path / "tasks")
+    monkeypatch.setattr("daiku.eval.task.find_builtin_folder", lambda: tmp_path / "tasks")
     assert find_stray(read_tasks(tmp_path / "tasks")[0]) == ""
 
 

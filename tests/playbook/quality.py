@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
 from daiku.memory.rules.hashed import hash_vector
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import Vector, cosine, to_integers
 from daiku.models.embed import Embedder, HashedWords, open_embedder
 from daiku.playbook.rules.lessons.similar import LIMIT, have_different_words
@@ -117,7 +117,7 @@ class Meanings:
 
     def _vector(self, said: str) -> Vector:
         meant = [0.0] * self._size
-        for place in {self._known[term] for term in terms(said) if term in self._known}:
+        for place in {self._known[term] for term in split_terms(said) if term in self._known}:
             meant[place] = 1500.0
         spelt = hash_vector(said)
         rough = [float(sum(spelt[at::ROUGHLY])) for at in range(ROUGHLY)]

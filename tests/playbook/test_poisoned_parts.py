@@ -20,7 +20,7 @@ from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.rules.refused import ChangeRefusal
-from daiku.playbook.rules.textform import ace_text, agents_text, json_text
+from daiku.playbook.rules.textform import format_ace, format_agents, format_json
 from daiku.playbook.store import PlaybookStore
 from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
@@ -322,7 +322,7 @@ async def test_a_secret_from_a_file_a_page_a_server_or_a_command_is_written_down
         assert not isinstance(store.accept(delta.id), ChangeRefusal), (
             "the person may; what is told is redacted still"
         )
-    exported = "".join(write(store.load().bullets) for write in (json_text, ace_text, agents_text))
+    exported = "".join(write(store.load().bullets) for write in (format_json, format_ace, format_agents))
     await app.aclose()
     told = "".join(await attacked.told_next())
     spans = "".join(as_jsonl(attacked.chunks))

@@ -9,7 +9,7 @@ from typing import Never
 
 from daiku.domain.base import JsonObject
 from daiku.memory.memory import Memory
-from daiku.memory.tool import memory_tools
+from daiku.memory.tool import build_memory_tools
 from daiku.playbook.playbooks import Playbooks
 from daiku.settings.config import PlaybookSettings
 from daiku.tools.face import Face, format_subject
@@ -25,7 +25,7 @@ def unread() -> Never:
 
 
 PLAYBOOKS = Playbooks(PlaybookSettings(), unread, unread)
-TOOLS = (*build_builtin_tools(editor=True, playbooks=PLAYBOOKS), *memory_tools(Memory()))
+TOOLS = (*build_builtin_tools(editor=True, playbooks=PLAYBOOKS), *build_memory_tools(Memory()))
 """Those of a memory and of playbooks are there only where one is."""
 COMPUTED = {"lines", "files", "agents"}
 """Fields of a subject that are worked out from several arguments."""

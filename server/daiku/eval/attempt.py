@@ -86,7 +86,7 @@ class _RunRecord:
         return total
 
 
-def missing_programs(task: Task) -> tuple[str, ...]:
+def find_missing_programs(task: Task) -> tuple[str, ...]:
     """Return the programs that the task needs and that are not on PATH."""
     return tuple(name for name in task.file.needs if not find_program(name))
 
@@ -106,7 +106,7 @@ def build_unstarted(task: Task, setting: Setting, repeat: int, outcome: Outcome,
 async def run_attempt(job: AttemptJob) -> EvalAttempt:
     """Run an attempt. Cancellation ends the run and returns the partial result with the outcome `stopped`."""
     base = build_unstarted(job.task, job.setting, job.repeat, "broken", NO_TEXT)
-    if missing := missing_programs(job.task):
+    if missing := find_missing_programs(job.task):
         why = text("eval.needs", names=", ".join(missing))
         return base.model_copy(update={"outcome": "skipped", "why": why})
     record, start = _RunRecord(), time.monotonic()
@@ -173,14 +173,14 @@ def _build_request(job: AttemptJob, app: App) -> RunRequest:
         session=session.session_id,
         mode=job.task.file.mode,
         model=job.setting.model,
-        limits=_limits_of(job),
+        limits=_resolve_limits(job),
         approvals="all",
         attended=False,
         lessons=job.setting.lessons,
     )
 
 
-def _limits_of(job: AttemptJob) -> RunLimits:
+def _resolve_limits(job: AttemptJob) -> RunLimits:
     limits = job.task.file.limits.over(job.setting.config.limits)
     seconds = limits.max_seconds or LONGEST_RUN
     return limits.model_copy(update={"max_seconds": seconds, "max_cost": job.max_cost or limits.max_cost})
@@ -192,7 +192,7 @@ async def _check_result(
     """Check the result: unchanged files first, then the commands with restored files."""
     if result.status == "failed" and result.error is not None and result.error.kind in NOT_ASKED:
         return partial.model_copy(update={"why": _format_failure(result.error)})
-    if _hit_shared_limit(job, result):
+    if _has_hit_shared_limit(job, result):
         return partial.model_copy(update={"outcome": "stopped", "why": text("eval.bound")})
     file = job.task.file.checks
     changed = await asyncio.to_thread(find_changed, where.folder, file.unchanged, before)
@@ -215,7 +215,7 @@ async def _check_result(
     )
 
 
-def _hit_shared_limit(job: AttemptJob, result: RunResult) -> bool:
+def _has_hit_shared_limit(job: AttemptJob, result: RunResult) -> bool:
     """Return True if the cost limit of the evaluation, not its own, ended the run."""
     own = job.task.file.limits.over(job.setting.config.limits).max_cost
     if result.status != "limit" or result.error is None or not job.max_cost or job.max_cost == own:

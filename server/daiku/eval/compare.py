@@ -90,7 +90,7 @@ _USED: dict[Used, Callable[[EvalAttempt], float]] = {
 }
 
 
-def totals_of(setting: str, attempts: Sequence[EvalAttempt]) -> Totals:
+def compute_totals(setting: str, attempts: Sequence[EvalAttempt]) -> Totals:
     """Return the totals of the attempts of `setting`."""
     own = [a for a in attempts if a.setting == setting]
     counted = [a for a in own if a.outcome in COUNTED]
@@ -117,12 +117,12 @@ def totals_of(setting: str, attempts: Sequence[EvalAttempt]) -> Totals:
 
 def compare(first: str, second: str, attempts: Sequence[EvalAttempt]) -> Comparison:
     """Compare the setting `second` with `first`, over the tasks with counted attempts of both."""
-    pairs = list(_pair_by_task(first, second, attempts).values())
-    differences = [_success_rate(b) - _success_rate(a) for a, b in pairs]
+    pairs = list(_group_by_task(first, second, attempts).values())
+    differences = [_compute_rate(b) - _compute_rate(a) for a, b in pairs]
     interval = paired_difference(differences)
     better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     p = sign_test(better, worse)
-    ratios = (_ratio(what, pairs) for what in _USED)
+    ratios = (_compute_ratio(what, pairs) for what in _USED)
     return Comparison(
         tasks=len(pairs),
         better=better,
@@ -151,7 +151,7 @@ def compare_evaluations(earlier: Evaluation, now: Evaluation) -> Evaluation:
         update={
             "settings": tuple(side.model_copy(update={"label": label}) for _, side, label in sides),
             "attempts": attempts,
-            "totals": tuple(totals_of(label, attempts) for _, _, label in sides),
+            "totals": tuple(compute_totals(label, attempts) for _, _, label in sides),
             "comparison": compare("A", "B", attempts),
         }
     )
@@ -160,7 +160,7 @@ def compare_evaluations(earlier: Evaluation, now: Evaluation) -> Evaluation:
 Pair = tuple[list[EvalAttempt], list[EvalAttempt]]
 
 
-def _pair_by_task(first: str, second: str, attempts: Sequence[EvalAttempt]) -> dict[str, Pair]:
+def _group_by_task(first: str, second: str, attempts: Sequence[EvalAttempt]) -> dict[str, Pair]:
     pairs: dict[str, Pair] = {}
     for attempt in attempts:
         if attempt.outcome in COUNTED and attempt.setting in (first, second):
@@ -169,11 +169,11 @@ def _pair_by_task(first: str, second: str, attempts: Sequence[EvalAttempt]) -> d
     return {task: pair for task, pair in pairs.items() if all(pair)}
 
 
-def _success_rate(attempts: Sequence[EvalAttempt]) -> float:
+def _compute_rate(attempts: Sequence[EvalAttempt]) -> float:
     return sum(a.outcome == "proved" for a in attempts) / len(attempts)
 
 
-def _ratio(what: Used, pairs: Sequence[Pair]) -> Ratio | None:
+def _compute_ratio(what: Used, pairs: Sequence[Pair]) -> Ratio | None:
     used = _USED[what]
     means = [(sum(map(used, a)) / len(a), sum(map(used, b)) / len(b)) for a, b in pairs]
     interval = mean_ratio(means)

@@ -46,7 +46,7 @@ async def make_copy(task: Task, where: CommandPlace, *, network: bool = False) -
     if stray := await asyncio.to_thread(find_stray, task):
         return text("eval.stray", name=stray)
     if source is not None:
-        problem = await _clone(source, task.folder, where)
+        problem = await _clone_repository(source, task.folder, where)
     else:
         copy = partial(shutil.copytree, symlinks=True, dirs_exist_ok=True)
         await asyncio.to_thread(copy, task.folder / FILES, where.folder)
@@ -54,11 +54,11 @@ async def make_copy(task: Task, where: CommandPlace, *, network: bool = False) -
     for line in () if problem else task.file.setup:
         result = await run_line(line, where, SETUP_SECONDS, network=network and task.file.network)
         if result.code != 0:
-            return text("eval.setup_failed", command=line, code=result.code, output=_output_end(result))
+            return text("eval.setup_failed", command=line, code=result.code, output=_get_output_end(result))
     return problem or (NO_TEXT if source is not None else await _create_commit(where))
 
 
-async def _clone(source: GitSource, folder: Path, where: CommandPlace) -> Text:
+async def _clone_repository(source: GitSource, folder: Path, where: CommandPlace) -> Text:
     local = folder / source.git
     address = str(local.resolve()) if local.exists() else source.git
     env = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
@@ -71,7 +71,7 @@ async def _clone(source: GitSource, folder: Path, where: CommandPlace) -> Text:
             [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, extra_env=env
         )
         if result.code != 0:
-            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_output_end(result))
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_get_output_end(result))
     return NO_TEXT
 
 
@@ -84,7 +84,7 @@ async def _create_commit(where: CommandPlace) -> Text:
         # Sandboxed: the task's git settings and hooks may start programs.
         result = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, extra_env=_COMMITTED)
         if result.code != 0:
-            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_output_end(result))
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_get_output_end(result))
     return NO_TEXT
 
 
@@ -105,7 +105,7 @@ def find_stray(task: Task) -> str:
             *(Path(base) / each for base, inner, files in os.walk(top) for each in (*inner, *files)),
         ):
             info = place.lstat()
-            if not _stays_inside(place, info.st_mode, top):
+            if not _is_inside(place, info.st_mode, top):
                 return str(place.relative_to(task.folder))
             if stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
                 links.setdefault((info.st_dev, info.st_ino), []).append(place)
@@ -115,7 +115,7 @@ def find_stray(task: Task) -> str:
     return ""
 
 
-def _stays_inside(place: Path, mode: int, top: Path) -> bool:
+def _is_inside(place: Path, mode: int, top: Path) -> bool:
     if place.name.lower() == ".git":
         return False
     if not stat.S_ISLNK(mode):
@@ -125,7 +125,7 @@ def _stays_inside(place: Path, mode: int, top: Path) -> bool:
     )
 
 
-def _output_end(result: CommandEnd) -> str:
+def _get_output_end(result: CommandEnd) -> str:
     return result.output.strip()[-400:]
 
 

@@ -19,7 +19,7 @@ from daiku.eval.attempt import (
     find_sandbox_problem,
     run_attempt,
 )
-from daiku.eval.compare import compare, totals_of
+from daiku.eval.compare import compare, compute_totals
 from daiku.eval.results import EvalAttempt, Evaluation, SettingInfo
 from daiku.eval.task import Task
 from daiku.store.copyfolders import close_copy_folder, open_copy_folder
@@ -121,7 +121,7 @@ async def evaluate(plan: EvaluationPlan, on_attempt: OnAttempt, stopped: asyncio
         for setting in plan.settings
     ]
     round_ = _Round(plan, copies.path, on_attempt, stopped, list(jobs), Pot(plan.max_cost))
-    ending = asyncio.create_task(_end_when_stopped(round_))
+    ending = asyncio.create_task(_cancel_when_stopped(round_))
     try:
         await asyncio.gather(*(_work(round_) for _ in range(min(plan.jobs, len(jobs)))))
     finally:
@@ -137,7 +137,7 @@ async def evaluate(plan: EvaluationPlan, on_attempt: OnAttempt, stopped: asyncio
     return _summarize(round_, jobs)
 
 
-async def _end_when_stopped(round_: _Round) -> None:
+async def _cancel_when_stopped(round_: _Round) -> None:
     await round_.stopped.wait()
     for task in round_.running:
         task.cancel()
@@ -162,7 +162,7 @@ async def _work(round_: _Round) -> None:
             running.cancel()
         await asyncio.wait({running})
         round_.running.discard(running)
-        result = _result_of(running, job)
+        result = _get_result(running, job)
         async with round_.changed:
             round_.pot = charge(round_.pot, limit, result.usage.cost or 0.0)
             was_cut = result.outcome == "stopped" and result.ended == "limit"
@@ -196,7 +196,7 @@ async def _take_next(round_: _Round) -> tuple[int, tuple[Task, Setting, int], fl
     return None
 
 
-def _result_of(running: asyncio.Task[EvalAttempt], job: AttemptJob) -> EvalAttempt:
+def _get_result(running: asyncio.Task[EvalAttempt], job: AttemptJob) -> EvalAttempt:
     """Return the result of an attempt, also if it was cancelled or failed unexpectedly."""
     if running.cancelled():
         return build_unstarted(job.task, job.setting, job.repeat, "not_started", text("eval.interrupted"))
@@ -225,7 +225,7 @@ def _summarize(round_: _Round, jobs: Sequence[tuple[Task, Setting, int]]) -> Eva
             for s in plan.settings
         ),
         attempts=tuple(attempts),
-        totals=tuple(totals_of(label, attempts) for label in labels),
+        totals=tuple(compute_totals(label, attempts) for label in labels),
         comparison=compare(labels[0], labels[1], attempts) if len(labels) == 2 else None,
         max_cost=plan.max_cost or None,
         bound_reached=round_.is_over_budget

@@ -98,10 +98,10 @@ def parse_task(content: str, where: str) -> TaskFile:
     try:
         return TaskFile.model_validate(tomllib.loads(content))
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
-        raise _usage_error(text("eval.task.not_toml", where=where, what=str(wrong))) from wrong
+        raise _build_usage_error(text("eval.task.not_toml", where=where, what=str(wrong))) from wrong
     except ValidationError as wrong:
         problems = [_format_problem(error, where) for error in wrong.errors(include_url=False)]
-        raise _usage_error(joined("sentences", dict.fromkeys(problems))) from wrong
+        raise _build_usage_error(joined("sentences", dict.fromkeys(problems))) from wrong
 
 
 def _format_problem(error: ErrorDetails, where: str) -> Text:
@@ -125,20 +125,20 @@ def _list_keys(place: tuple[int | str, ...]) -> list[str]:
         info = table.model_fields.get(str(part))
         if info is None:
             return []
-        table = next((kind for kind in _kinds(info.annotation) if issubclass(kind, BaseModel)), TaskFile)
+        table = next((kind for kind in _list_types(info.annotation) if issubclass(kind, BaseModel)), TaskFile)
     return list(table.model_fields)
 
 
-def _kinds(annotation: Any) -> list[type]:
+def _list_types(annotation: Any) -> list[type]:
     parts = get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
     return [part for part in parts if isinstance(part, type)]
 
 
-def _usage_error(message: Text) -> UsageError:
+def _build_usage_error(message: Text) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=text("eval.task.hint")))
 
 
-def builtin_folder() -> Path:
+def find_builtin_folder() -> Path:
     """Return the folder of the built-in tasks: of the checkout, or of the installed package."""
     package = Path(daiku.__file__).parent
     installed = package / "_evals"
@@ -147,7 +147,7 @@ def builtin_folder() -> Path:
 
 def is_builtin(folder: Path) -> bool:
     """Return True for the folder of the built-in tasks, and for each of them."""
-    return folder.resolve().is_relative_to(builtin_folder().resolve())
+    return folder.resolve().is_relative_to(find_builtin_folder().resolve())
 
 
 def read_tasks(folder: Path) -> tuple[Task, ...]:
@@ -167,10 +167,10 @@ def _read_task(place: Path) -> Task:
     path = place / TASK_FILE
     try:
         if path.stat().st_size > LARGEST:
-            raise _unreadable(path, "it is too large")
+            raise _refuse_unreadable(path, "it is too large")
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
-        raise _unreadable(path, str(wrong)) from wrong
+        raise _refuse_unreadable(path, str(wrong)) from wrong
     file = parse_task(content, str(path))
     if file.source is None and not (place / FILES).is_dir():
         raise UsageError(
@@ -198,5 +198,5 @@ def choose_tasks(tasks: Sequence[Task], patterns: Sequence[str]) -> tuple[Task, 
     return chosen
 
 
-def _unreadable(path: Path, what: str) -> UsageError:
+def _refuse_unreadable(path: Path, what: str) -> UsageError:
     return UsageError(Failure(kind="usage", message=text("eval.task.unread", where=str(path), what=what)))

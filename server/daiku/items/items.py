@@ -32,7 +32,7 @@ from daiku.items.record import (
     to_values,
     with_changes,
 )
-from daiku.store.database import Database, add_column, marks
+from daiku.store.database import Database, add_column, build_placeholders
 from daiku.texts.text import NO_TEXT, Text, text
 
 Author = Literal["person", "system"]
@@ -153,14 +153,14 @@ class ItemStore:
     def records(self, *states: ItemState) -> tuple[ItemRecord, ...]:
         """Return the items in one of `states`, oldest change first."""
         rows = self._db.query(
-            f"{_SELECT} WHERE state IN ({marks(len(states))}) ORDER BY updated_at, item", states
+            f"{_SELECT} WHERE state IN ({build_placeholders(len(states))}) ORDER BY updated_at, item", states
         )
         return tuple(build_record(row) for row in rows)
 
     def since(self, time: str, *states: ItemState) -> Generator[ItemRecord]:
         """Yield the items in one of `states` that changed after `time`, oldest change first, read in batches."""
         item = ""
-        sql = f"{_SELECT} WHERE state IN ({marks(len(states))}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
+        sql = f"{_SELECT} WHERE state IN ({build_placeholders(len(states))}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
         while rows := self._db.query(sql, (*states, time, item, _READ_AT_ONCE)):
             yield from map(build_record, rows)
             time, item = rows[-1][-1], build_record(rows[-1]).item
@@ -351,7 +351,7 @@ class ItemStore:
         redacted = redact_record(record, self._redact)
         values = (*to_values(redacted, self._now()), record.item, get_repository_name(record.key))
         sql = (
-            f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({marks(len(values))})"  # constants
+            f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({build_placeholders(len(values))})"  # constants
             " ON CONFLICT(item) DO NOTHING RETURNING item"
         )
         return self._db.first(sql, values) is not None

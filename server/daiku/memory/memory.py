@@ -114,8 +114,8 @@ class Memory:
         if not redacted:
             return ""
         if len(redacted) > LONGEST:
-            raise _too_long(len(redacted))
-        entry = MemoryEntry(_id_of(self._scope, redacted), redacted, session, origin, _now())
+            raise _refuse_long(len(redacted))
+        entry = MemoryEntry(_compute_id(self._scope, redacted), redacted, session, origin, _format_now())
         try:
             embedded = await self._embed(redacted)
         except LLMError as wrong:  # stored anyway; the vector follows when the service answers
@@ -244,16 +244,16 @@ def _to_embedder(embedder: str | Embedder | None) -> Embedder:
     return embedder
 
 
-def _id_of(scope: Scope, content: str) -> str:
+def _compute_id(scope: Scope, content: str) -> str:
     """Return the id of a text in a scope. The same text has the same id."""
     key = "\0".join((*scope, content)).encode()
     return f"mem_{hashlib.blake2b(key, digest_size=8).hexdigest()}"
 
 
-def _too_long(length: int) -> UsageError:
+def _refuse_long(length: int) -> UsageError:
     message = text("memory.too_long", length=f"{length:,}", most=f"{LONGEST:,}")
     return UsageError(Failure(kind="usage", message=message, hint=text("memory.shorten")))
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

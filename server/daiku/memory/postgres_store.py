@@ -11,7 +11,7 @@ from daiku.domain.errors import DaikuError
 from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.nearest import Ranked
 from daiku.memory.rules.settle import Candidate, settle, widen
-from daiku.memory.rules.terms import VERSION, terms
+from daiku.memory.rules.terms import VERSION, split_terms
 from daiku.memory.rules.vectors import Vector
 from daiku.memory.store import Embedded, MemoryEntry, Scope, UnembeddedRow
 from daiku.store.async_postgres import AsyncPostgres
@@ -66,7 +66,7 @@ class PostgresMemories:
             " version) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::real[], %s, %s) ON CONFLICT (id) DO NOTHING",
             (
                 *(entry.id, *scope, entry.session, entry.origin, entry.time, entry.text),
-                *(*vector_columns, terms(entry.text), VERSION),
+                *(*vector_columns, split_terms(entry.text), VERSION),
             ),
         )
         return entry.id
@@ -98,7 +98,7 @@ class PostgresMemories:
         await self._prepare()
         rows = await self._db.query(
             "SELECT term, (SELECT count(*) FROM daiku.memories WHERE terms @> ARRAY[term]) FROM unnest(%s::text[]) AS t(term)",
-            (choose_terms(terms(question)),),
+            (choose_terms(split_terms(question)),),
         )
         counts: dict[str, int] = {row[0]: row[1] for row in rows}
         chosen = limit_terms(counts)
@@ -180,7 +180,7 @@ class PostgresMemories:
         if rows:
             await self._db.write_all(
                 "UPDATE daiku.memories SET terms = %s, version = %s WHERE number = %s",
-                [(terms(row[1]), VERSION, row[0]) for row in rows],
+                [(split_terms(row[1]), VERSION, row[0]) for row in rows],
             )
 
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
-from daiku.memory.rules.terms import VERSION, terms
+from daiku.memory.rules.terms import VERSION, split_terms
 from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.store import WIDER, Embedded, MemoryEntry, Scope, UnembeddedRow
-from daiku.store.sqlite import IN_MEMORY, DatabaseFault, explain, fault_of, open_erasing
+from daiku.store.sqlite import IN_MEMORY, DatabaseFault, explain, classify_fault, open_erasing
 from daiku.texts.text import text
 
 
@@ -27,7 +27,7 @@ def convert_database_faults(opening: str = "") -> Generator[None]:
     except DatabaseFault as wrong:
         fault, cause = wrong.fault, wrong
     except OSError as wrong:
-        fault, cause = fault_of(wrong), wrong
+        fault, cause = classify_fault(wrong), wrong
     else:
         return
     why, hint = explain(fault)
@@ -147,7 +147,7 @@ class SqliteMemories:
                 return entry.id
             self._db.write(
                 "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
-                (inserted[0][0], " ".join(terms(entry.text))),
+                (inserted[0][0], " ".join(split_terms(entry.text))),
             )
         return entry.id
 
@@ -169,7 +169,7 @@ class SqliteMemories:
             # A contentless FTS table needs the terms to delete.
             self._db.write_all(
                 "INSERT INTO memory_terms (memory_terms, rowid, terms) VALUES ('delete', ?, ?)",
-                [(number, " ".join(terms(text))) for number, text in rows],
+                [(number, " ".join(split_terms(text))) for number, text in rows],
             )
             self._db.write_all("DELETE FROM memories WHERE number = ?", numbers)
             self._count_removal()
@@ -221,7 +221,7 @@ class SqliteMemories:
     # -- words ----------------------------------------------------------------------------
 
     def _by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
-        counts = {term: self._count(term) for term in choose_terms(terms(question))}
+        counts = {term: self._count(term) for term in choose_terms(split_terms(question))}
         chosen = limit_terms(counts)
         limit = WIDER * most
         while chosen:
@@ -266,7 +266,7 @@ class SqliteMemories:
                 rows = self._db.query("SELECT number, text FROM memories")
                 self._db.write_all(
                     "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
-                    [(number, " ".join(terms(text))) for number, text in rows],
+                    [(number, " ".join(split_terms(text))) for number, text in rows],
                 )
             self._db.write("INSERT OR REPLACE INTO memory_state VALUES ('terms', ?)", (VERSION,))
 

@@ -69,7 +69,7 @@ async def _forget(memory: Remembers, args: ForgetArgs, _: ToolContext) -> ToolRe
     return build_failure(f"Nothing with the id {args.id!r} is remembered; memory__search gives the ids.")
 
 
-def memory_tools(memory: Remembers) -> tuple[Tool, ...]:
+def build_memory_tools(memory: Remembers) -> tuple[Tool, ...]:
     """Return the tools of a memory.
 
     With text from outside in the conversation, the guard asks before changes.

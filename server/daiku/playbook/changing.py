@@ -11,15 +11,15 @@ from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playb
 from daiku.playbook import counting, tables
 from daiku.playbook.rows import (
     UndoData,
-    bullet_row,
-    changed_row,
-    delta_id,
-    delta_number,
-    delta_of,
-    state_of,
-    storable,
-    storable_delta,
-    undo_data_of,
+    to_bullet_row,
+    to_changed_row,
+    format_delta_id,
+    parse_delta_id,
+    parse_delta,
+    read_state,
+    replace_unstorable,
+    clean_delta,
+    parse_undo_data,
 )
 from daiku.playbook.rules.changes import (
     BulletState,
@@ -37,7 +37,7 @@ from daiku.playbook.rules.refused import (
     refuse_not_applied,
     refuse_unknown_change,
 )
-from daiku.playbook.rules.sections import HIGHEST_BROUGHT, bullet_id, id_parts, section_of, slug_of
+from daiku.playbook.rules.sections import HIGHEST_BROUGHT, format_bullet_id, parse_bullet_id, normalize_section, build_slug
 from daiku.store.database import Database
 
 _REASON_OF_TAG: Mapping[Verdict, Literal["praised", "objected", ""]] = MappingProxyType(
@@ -59,9 +59,9 @@ class PlaybookTransaction:
 
     def propose(self, delta: Delta) -> Delta:
         """Log a pending change."""
-        proposed = storable_delta(delta).model_copy(
+        proposed = clean_delta(delta).model_copy(
             update={
-                "id": delta_id(self.scope, self.revision),
+                "id": format_delta_id(self.scope, self.revision),
                 "scope": self.scope,
                 "status": "proposed",
                 "before": (),
@@ -74,7 +74,7 @@ class PlaybookTransaction:
 
     def apply(self, delta: Delta) -> Delta | ChangeRefusal:
         """Apply and log a change."""
-        stored, change_id = storable_delta(delta), delta_id(self.scope, self.revision)
+        stored, change_id = clean_delta(delta), format_delta_id(self.scope, self.revision)
         effect = self._execute(stored, change_id)
         if isinstance(effect, ChangeRefusal):
             return effect
@@ -91,7 +91,7 @@ class PlaybookTransaction:
         if content is not None:
             if refusal := check_text(content):
                 return refusal
-            delta = delta.model_copy(update={"content": storable(content)})
+            delta = delta.model_copy(update={"content": replace_unstorable(content)})
         effect = self._execute(delta, delta.id)
         if isinstance(effect, ChangeRefusal):
             return effect
@@ -111,11 +111,11 @@ class PlaybookTransaction:
 
     def undo(self, delta_id: str) -> Delta | ChangeRefusal:
         """Undo and log an applied change. A rejected one becomes pending again."""
-        number = delta_number(self.scope, delta_id)
+        number = parse_delta_id(self.scope, delta_id)
         row = None if number is None else self.db.first(tables.DELTA, (self.playbook, number))
         if number is None or row is None:
             return refuse_unknown_change(delta_id)
-        delta, undo_data, applied = delta_of(row[0]), undo_data_of(row[1]), int(row[2])
+        delta, undo_data, applied = parse_delta(row[0]), parse_undo_data(row[1]), int(row[2])
         if delta.status == "rejected":
             pending = delta.model_copy(update={"status": "proposed", "decided_at": ""})
             self._update_log(number, pending, row[1], applied)
@@ -146,11 +146,11 @@ class PlaybookTransaction:
         counting.update_counters(self.db, self.playbook, bullets, self.revision)
 
     def _get_pending(self, delta_id: str, *statuses: DeltaStatus) -> tuple[int, Delta] | ChangeRefusal:
-        number = delta_number(self.scope, delta_id)
+        number = parse_delta_id(self.scope, delta_id)
         row = None if number is None else self.db.first(tables.DELTA, (self.playbook, number))
         if number is None or row is None:
             return refuse_unknown_change(delta_id)
-        delta = delta_of(row[0])
+        delta = parse_delta(row[0])
         return (number, delta) if delta.status in statuses else refuse_decided(delta_id)
 
     def _execute(self, delta: Delta, change_id: str) -> _Effect | ChangeRefusal:
@@ -190,7 +190,7 @@ class PlaybookTransaction:
         if refusal := check_text(delta.content):
             return refusal
         bullet = build_bullet(delta, self._assign_id(delta), self.now)
-        self.db.write(tables.ADD_BULLET, bullet_row(self.playbook, BulletState(bullet), self.revision))
+        self.db.write(tables.ADD_BULLET, to_bullet_row(self.playbook, BulletState(bullet), self.revision))
         return _Effect((), (bullet,))
 
     def _mark_applied(self, delta: Delta, change_id: str, effect: _Effect) -> Delta:
@@ -213,14 +213,14 @@ class PlaybookTransaction:
 
     def _assign_id(self, delta: Delta) -> str:
         """Return the id that an import brings if it was never used, else the next id of the section."""
-        parts = id_parts(delta.bullet_id, self.scope) if delta.origin == "import" else None
+        parts = parse_bullet_id(delta.bullet_id, self.scope) if delta.origin == "import" else None
         if parts is not None and parts[1] > HIGHEST_BROUGHT:
             parts = None
         if parts is not None and self.db.first(tables.BULLET, (self.playbook, delta.bullet_id)) is None:
             self.db.write(tables.GIVE_NUMBER, (self.playbook, *parts))
             return delta.bullet_id
-        slug = slug_of(section_of(delta.section), self.scope)
-        return bullet_id(slug, int(self.db.first(tables.TAKE_NUMBER, (self.playbook, slug))[0]))
+        slug = build_slug(normalize_section(delta.section), self.scope)
+        return format_bullet_id(slug, int(self.db.first(tables.TAKE_NUMBER, (self.playbook, slug))[0]))
 
     def _save_tag(self, delta: Delta, change_id: str, tag: Verdict, state: BulletState) -> UndoData:
         """Save a tag as an observation of the run that it is based on, else of the change itself."""
@@ -251,19 +251,19 @@ class PlaybookTransaction:
             counting.save_observations(self.db, self.playbook, (replaced,))
 
     def _load_states(self, ids: tuple[str, ...]) -> BulletStates:
-        names = [name for name in ids if id_parts(name, self.scope) is not None]
+        names = [name for name in ids if parse_bullet_id(name, self.scope) is not None]
         rows = (self.db.first(tables.BULLET, (self.playbook, name)) for name in names)
-        return {row[0]: state_of(row) for row in rows if row is not None}
+        return {row[0]: read_state(row) for row in rows if row is not None}
 
     def _list_later_changes(self, bullet: str, applied: int) -> tuple[Delta, ...]:
         """Return the changes of a bullet that were applied after this one and not undone."""
         rows = self.db.query(tables.HISTORY, (self.playbook, *(self.playbook, bullet) * 3))
-        later = (delta_of(data) for data, at in rows if at > applied)
+        later = (parse_delta(data) for data, at in rows if at > applied)
         return tuple(delta for delta in later if delta.status == "applied" and delta.type != "tag")
 
     def _save_state(self, state: BulletState, old_state: BulletState, meaning: int) -> None:
         """Save the state of a bullet. `meaning`: the first version that says what a changed text says."""
-        self.db.write(tables.CHANGE_BULLET, changed_row(self.playbook, state, self.revision))
+        self.db.write(tables.CHANGE_BULLET, to_changed_row(self.playbook, state, self.revision))
         if state.version != old_state.version:
             counting.set_meaning(self.db, self.playbook, state.bullet.id, state.version, meaning)
 

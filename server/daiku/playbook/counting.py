@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from daiku.domain.playbook import Observation
 from daiku.playbook import tables
-from daiku.playbook.rows import observation_of, observation_row
+from daiku.playbook.rows import read_observation, to_observation_row
 from daiku.store.database import Database
 
 _FIRST = 1
@@ -16,7 +16,7 @@ _FIRST = 1
 def find_observation(db: Database, playbook: int, bullet: str, run: str) -> Observation | None:
     """Return the observation of a run and a bullet."""
     row = db.first(tables.OBSERVATION, (playbook, bullet, run))
-    return None if row is None else observation_of(row)
+    return None if row is None else read_observation(row)
 
 
 def list_observations(db: Database, playbook: int, run: str, bullet: str) -> tuple[Observation, ...]:
@@ -30,12 +30,12 @@ def list_observations(db: Database, playbook: int, run: str, bullet: str) -> tup
         rows = db.query(tables.OBSERVATIONS_OF_BULLET, (playbook, bullet))
     else:
         rows = db.query(tables.OBSERVATIONS, (playbook,))
-    return tuple(observation_of(row) for row in rows)
+    return tuple(read_observation(row) for row in rows)
 
 
 def save_observations(db: Database, playbook: int, observations: Sequence[Observation]) -> None:
     """Save observations; each replaces the earlier one of its run and bullet."""
-    db.write_all(tables.OBSERVE, [observation_row(playbook, each) for each in observations])
+    db.write_all(tables.OBSERVE, [to_observation_row(playbook, each) for each in observations])
     versions = [(playbook, each.bullet, each.run, each.version) for each in observations]
     db.write_all(tables.OBSERVE_VERSION, versions)
 

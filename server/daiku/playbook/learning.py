@@ -13,10 +13,10 @@ from daiku.domain.errors import UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.playbook.repository import PlaybookStores
-from daiku.playbook.rules.evidence.outcome import RunOutcome, latest_verdicts, outcomes_of
-from daiku.playbook.rules.insights.proposals import find_merges_and_removals, insights_of
+from daiku.playbook.rules.evidence.outcome import RunOutcome, select_latest_verdicts, judge_runs
+from daiku.playbook.rules.insights.proposals import find_merges_and_removals, find_insights
 from daiku.playbook.rules.lessons.automatic import Allows, is_tainted, needs_review
 from daiku.playbook.rules.lessons.curate import curate, find_confirmed, merge_proposals, refine
 from daiku.playbook.rules.lessons.proposal import Proposal, redact_proposal
@@ -63,7 +63,7 @@ def learn_from(
     learned = {(each.why, place) for each in earlier for place in each.evidence}
     alike = are_near_duplicates
     redacted_lessons = [redact_proposal(each, redact) for each in lessons if each.evidence]
-    proposals = merge_proposals(target_misleading_lessons(redacted_lessons, chunks), alike)
+    proposals = merge_proposals(add_misleading_lessons(redacted_lessons, chunks), alike)
     new = [each for each in proposals if (each.why, each.evidence[-1]) not in learned]
     before, decided = store.load(), [each for each in earlier if each.status != "applied"]
     confirmed_changes, new_changes = (
@@ -90,7 +90,7 @@ def _review_filter(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
     return lambda change: learn == "auto" and not needs_review(change, allows)
 
 
-def target_misleading_lessons(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
+def add_misleading_lessons(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
     """Return the proposals, each correction with the lesson that it updates.
 
     A correction updates the only lesson whose edits the user undid in its run, if both share a word of more
@@ -99,9 +99,9 @@ def target_misleading_lessons(proposals: Sequence[Proposal], chunks: Sequence[Ch
     if not any(each.why in _USER_REASONS for each in proposals):
         return list(proposals)
     starts = (chunk.event for chunk in chunks if isinstance(chunk.event, RunStarted))
-    words = {each.id: set(terms(each.text)) for start in starts for each in start.lessons}
+    words = {each.id: set(split_terms(each.text)) for start in starts for each in start.lessons}
     misled: dict[str, str] = {}
-    for outcome in outcomes_of(chunks) if words else ():
+    for outcome in judge_runs(chunks) if words else ():
         undone_lessons = [
             each.observation.bullet for each in outcome.bullets if each.observation.why in _UNDONE_REASONS
         ]
@@ -110,7 +110,7 @@ def target_misleading_lessons(proposals: Sequence[Proposal], chunks: Sequence[Ch
     result: list[Proposal] = []
     for each in proposals:
         lesson = misled.get(each.evidence[-1].run_id, "") if each.why in _USER_REASONS else ""
-        is_about = any(len(word) > 3 for word in words.get(lesson, set()) & set(terms(each.content)))
+        is_about = any(len(word) > 3 for word in words.get(lesson, set()) & set(split_terms(each.content)))
         result.append(replace(each, about=lesson) if is_about else each)
     return result
 
@@ -237,7 +237,7 @@ def list_observations(
         run_outcomes = [each for place in ordered if (each := outcomes(place.session).get(place.run))]
         observations += [
             each.observation.model_copy(update={"run": records.original})
-            for each in latest_verdicts(run_outcomes)
+            for each in select_latest_verdicts(run_outcomes)
         ]
     return tuple(observations)
 
@@ -245,7 +245,7 @@ def list_observations(
 def _list_outcomes(chunks: Sequence[Chunk]) -> dict[str, RunOutcome]:
     """Return the outcomes of a session's runs; none if no run received a lesson."""
     has_lessons = any(isinstance(c.event, RunStarted) and c.event.lessons for c in chunks)
-    return {each.run: each for each in outcomes_of(chunks)} if has_lessons else {}
+    return {each.run: each for each in judge_runs(chunks)} if has_lessons else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ class Learning:
             originals,
             learn=self.learn,
             redact=self.redact,
-            insights=insights_of(originals),
+            insights=find_insights(originals),
             outside=self.outside(),
             allows=self.allows,
         )

@@ -130,7 +130,7 @@ class Playbooks:
     def _find(self, query_text: str, most: int, *, personal: bool) -> tuple[FoundLesson, ...]:
         stores = self._stores(personal=personal)
         best = self._find_best(stores, self._build_query(query_text, most), resting=True, related=True)
-        versions = _versions_in(stores, [hit.bullet.id for hit in best])
+        versions = _get_versions(stores, [hit.bullet.id for hit in best])
         return tuple(_to_found_lesson(hit, versions.get(hit.bullet.id, 1)) for hit in best)
 
     def _find_lessons(
@@ -141,7 +141,7 @@ class Playbooks:
         query = self._build_query(query_text, self.settings.top_k)
         fit = [hit.bullet for hit in self._find_best(stores, query, resting=False, related=True)]
         general = self._find_general(stores, working=working, known={each.id for each in fit})
-        versions = _versions_in(stores, [each.id for each in (*fit, *general)])
+        versions = _get_versions(stores, [each.id for each in (*fit, *general)])
         lessons = [
             Lesson(id=each.id, version=versions.get(each.id, 1), text=each.content)
             for each in (*fit, *general)
@@ -188,7 +188,7 @@ class Playbooks:
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, int]:
         """Return the versions of these bullets."""
-        return _versions_in(self._stores(), ids) if ids else {}
+        return _get_versions(self._stores(), ids) if ids else {}
 
     def _stores(self, *, personal: bool = True) -> list[KeepsBullets]:
         """Return the playbooks that are not empty."""
@@ -198,7 +198,7 @@ class Playbooks:
         return [store for store in both if store is not None and store.revision()]
 
 
-def _versions_in(stores: Sequence[KeepsBullets], ids: Sequence[str]) -> Mapping[str, int]:
+def _get_versions(stores: Sequence[KeepsBullets], ids: Sequence[str]) -> Mapping[str, int]:
     return {id_: version for store in stores for id_, version in store.versions(ids).items()}
 
 

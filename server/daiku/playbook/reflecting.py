@@ -68,8 +68,8 @@ class _AgentRun:
         async for event in self.model.stream(request):
             if isinstance(event, Reply):
                 self.usages.append(event.usage)
-                if _length(event) > LONGEST_REPLY:
-                    raise DaikuError(_unreadable_reply(self.agent))
+                if _count_characters(event) > LONGEST_REPLY:
+                    raise DaikuError(_refuse_reply(self.agent))
             yield event
 
     def events(self, limits: RunLimits, *more: Event) -> tuple[Event, ...]:
@@ -118,7 +118,7 @@ class Reflections:
         was deleted.
         """
         chunks = await asyncio.to_thread(self.services.journal.chunks, session)
-        run_chunks = run_text.chunks_of(chunks, run)
+        run_chunks = run_text.select_chunks(chunks, run)
         if not self._needs_reflection(chunks, run):
             return ReflectionResult()
         state = _begin_reflection(run_chunks)
@@ -127,13 +127,13 @@ class Reflections:
         try:
             async with asyncio.timeout(seconds):
                 with self.services.prompts.activate():
-                    await self._reflect(state, _model_of(run_chunks))
+                    await self._reflect(state, _get_model(run_chunks))
         except TimeoutError:
             name = state.agent_runs[-1].model.model.name
             why = text("playbook.reflection_slow", model=name, seconds=seconds, setting="reflection_seconds")
             failure = Failure(kind="timeout", message=why)
         except DaikuError as error:
-            failure = _budget_spent() if error.failure.kind == "limit" else error.failure
+            failure = _refuse_over_budget() if error.failure.kind == "limit" else error.failure
         except asyncio.CancelledError:
             self._record_now(session, run, state)
             raise
@@ -148,7 +148,7 @@ class Reflections:
         return self._needs_reflection(await asyncio.to_thread(self.services.journal.chunks, session), run)
 
     def _needs_reflection(self, chunks: Sequence[Chunk], run: str) -> bool:
-        run_chunks = run_text.chunks_of(chunks, run)
+        run_chunks = run_text.select_chunks(chunks, run)
         is_done = run_text.has_reflection(chunks, run)
         return (
             run_text.needs_reflection(run_chunks) and not is_done and not self._uses_script_of_run(run_chunks)
@@ -157,7 +157,7 @@ class Reflections:
     def _uses_script_of_run(self, run_chunks: Sequence[Chunk]) -> bool:
         """Return True if the model would be the script that the run itself used."""
         configured = self.services.config.agents.model_of(REFLECTOR.name)
-        return not configured and _model_of(run_chunks).startswith("scripted/")
+        return not configured and _get_model(run_chunks).startswith("scripted/")
 
     async def _reflect(self, state: _ReflectionState, model: str) -> None:
         settings = self.services.config.playbook
@@ -225,7 +225,7 @@ class Reflections:
             if isinstance(event, Reply) and isinstance(answer := event.message.opaque.get(OWN_KEY), dict):
                 redacted = redact_encoded(json.dumps(answer, ensure_ascii=False), self.services.redact)
                 return form.kind.model_validate_json(redacted)
-        raise DaikuError(_unreadable_reply(agent_run.agent))  # no answer, or an unknown tool call
+        raise DaikuError(_refuse_reply(agent_run.agent))  # no answer, or an unknown tool call
 
     async def _record(self, session: str, run: str, state: _ReflectionState) -> None:
         for _ in range(BUSY_RETRIES):
@@ -259,7 +259,7 @@ class Reflections:
             for at, agent_run in enumerate(state.agent_runs):
                 is_last = at == len(state.agent_runs) - 1
                 events = agent_run.events(
-                    agent_run.model.shared.budget.limits, *(_reflected_events(state) if is_last else ())
+                    agent_run.model.shared.budget.limits, *(_build_events(state) if is_last else ())
                 )
                 self._send_to_trace(writer.write(long_id("run"), run, agent_run.agent.name, events))
         finally:
@@ -276,15 +276,15 @@ class Reflections:
 def _begin_reflection(run_chunks: Sequence[Chunk]) -> _ReflectionState:
     end = run_chunks[-1].event
     cited = end.used_bullets if isinstance(end, RunFinished) else ()
-    return _ReflectionState(run_text.received_lessons(run_chunks), cited, run_text.text_of_run(run_chunks))
+    return _ReflectionState(run_text.list_received_lessons(run_chunks), cited, run_text.format_run(run_chunks))
 
 
-def _model_of(run_chunks: Sequence[Chunk]) -> str:
+def _get_model(run_chunks: Sequence[Chunk]) -> str:
     first = run_chunks[0].event
     return first.model if isinstance(first, RunStarted) else ""
 
 
-def _reflected_events(state: _ReflectionState) -> tuple[Reflected, ...]:
+def _build_events(state: _ReflectionState) -> tuple[Reflected, ...]:
     """Return the event of a reflection. Without the Curator's operations, each insight is an addition."""
     if state.reflection is None:
         return ()
@@ -294,15 +294,15 @@ def _reflected_events(state: _ReflectionState) -> tuple[Reflected, ...]:
     return (Reflected(reflection=state.reflection, operations=operations),)
 
 
-def _length(reply: Reply) -> int:
+def _count_characters(reply: Reply) -> int:
     """Return the length of a reply's text and calls in characters."""
     return len(reply.message.text) + sum(len(str(call.args)) for call in reply.message.calls)
 
 
-def _unreadable_reply(agent: Agent) -> Failure:
+def _refuse_reply(agent: Agent) -> Failure:
     return Failure(kind="format", message=text("playbook.reflection_unread", agent=agent.name))
 
 
-def _budget_spent() -> Failure:
+def _refuse_over_budget() -> Failure:
     names = "reflection_cost, reflection_tokens"
     return Failure(kind="limit", message=text("playbook.reflection_over", setting=names))

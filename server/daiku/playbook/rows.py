@@ -41,12 +41,12 @@ class UndoData(Frozen):
     replaced: Observation | None = None
 
 
-def undo_data_of(data: str) -> UndoData:
+def parse_undo_data(data: str) -> UndoData:
     """Parse the logged data of an undo; mostly empty."""
     return UndoData.model_validate_json(data) if data else UndoData()
 
 
-def state_of(row: Row) -> BulletState:
+def read_state(row: Row) -> BulletState:
     """Return the state of the bullet in a row."""
     (
         name,
@@ -78,7 +78,7 @@ def state_of(row: Row) -> BulletState:
     return BulletState(bullet, version, into, bool(gone))
 
 
-def bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
+def to_bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
     """Return the row of a new bullet. Its counters are those that an import brings."""
     b = state.bullet
     keywords = to_json(b.keywords).decode() if b.keywords else "[]"
@@ -100,7 +100,7 @@ def bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
     )
 
 
-def changed_row(playbook: int, state: BulletState, revision: int) -> Values:
+def to_changed_row(playbook: int, state: BulletState, revision: int) -> Values:
     """Return the changed columns of a bullet. Counters are updated separately."""
     b = state.bullet
     keywords = to_json(b.keywords).decode() if b.keywords else "[]"
@@ -110,7 +110,7 @@ def changed_row(playbook: int, state: BulletState, revision: int) -> Values:
     )
 
 
-def delta_of(data: str) -> Delta:
+def parse_delta(data: str) -> Delta:
     """Return the change in a row. Fields that only earlier versions stored are dropped."""
     stored = from_json(data)
     stored.pop("tried", None)
@@ -118,56 +118,56 @@ def delta_of(data: str) -> Delta:
     return Delta.model_validate(stored)
 
 
-def observation_of(row: Row) -> Observation:
+def read_observation(row: Row) -> Observation:
     run, bullet, verdict, why, session, seq, version = row
     return Observation(
         run=run, bullet=bullet, verdict=verdict, why=why, session=session, seq=seq, version=version or 0
     )
 
 
-def observation_row(playbook: int, observation: Observation) -> Values:
+def to_observation_row(playbook: int, observation: Observation) -> Values:
     return (
         playbook,
         observation.bullet,
         observation.run,
         observation.verdict,
-        storable(observation.why),
+        replace_unstorable(observation.why),
         observation.session,
         observation.seq,
     )
 
 
-def delta_id(scope: PlaybookScope, number: int) -> str:
+def format_delta_id(scope: PlaybookScope, number: int) -> str:
     """Return the id of a change: the initial of the playbook's scope, and its number there."""
     return f"{scope[0]}{number}"
 
 
-def delta_number(scope: PlaybookScope, name: str) -> int | None:
+def parse_delta_id(scope: PlaybookScope, name: str) -> int | None:
     """Return the number in a change's id; None if the id does not belong to this scope."""
     return int(name[1:]) if _DELTA_ID.fullmatch(name) and name[0] == scope[0] else None
 
 
-def storable(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Replace NUL and lone surrogates, which not every database stores."""
-    return _UNSTORABLE.sub(_replacement_of, text)
+    return _UNSTORABLE.sub(_get_replacement, text)
 
 
-def storable_delta(delta: Delta) -> Delta:
+def clean_delta(delta: Delta) -> Delta:
     """Return the change with texts that every database stores, and with its reason truncated."""
     texts = (delta.section, delta.content, delta.why, delta.bullet_id, *delta.keywords, *delta.bullet_ids)
     if len(delta.why) <= MOST_CHARACTERS and not any(map(_UNSTORABLE.search, texts)):
         return delta
     return delta.model_copy(
         update={
-            "section": storable(delta.section),
-            "content": storable(delta.content),
-            "why": storable(delta.why[:MOST_CHARACTERS]),
-            "bullet_id": storable(delta.bullet_id),
-            "keywords": tuple(map(storable, delta.keywords)),
-            "bullet_ids": tuple(map(storable, delta.bullet_ids)),
+            "section": replace_unstorable(delta.section),
+            "content": replace_unstorable(delta.content),
+            "why": replace_unstorable(delta.why[:MOST_CHARACTERS]),
+            "bullet_id": replace_unstorable(delta.bullet_id),
+            "keywords": tuple(map(replace_unstorable, delta.keywords)),
+            "bullet_ids": tuple(map(replace_unstorable, delta.bullet_ids)),
         }
     )
 
 
-def _replacement_of(match: re.Match[str]) -> str:
+def _get_replacement(match: re.Match[str]) -> str:
     return "\N{SYMBOL FOR NULL}" if match[0] == "\0" else "\N{REPLACEMENT CHARACTER}"

@@ -17,7 +17,7 @@ from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, conf
 from daiku.memory.rules.vectors import Vector, pack, squared_length
 from daiku.models.embedder import Embedder, HashedWords
 from daiku.playbook.rows import StoredVector
-from daiku.playbook.rules.ranking import Lessons, Question, Scored, search, text_of
+from daiku.playbook.rules.ranking import Lessons, Question, Scored, search, get_search_text
 from daiku.playbook.rules.relevance import QuestionWords
 from daiku.playbook.store import PlaybookStore
 
@@ -171,7 +171,7 @@ class PlaybookSearch:
             scored = [
                 each
                 for each in scored
-                if self._is_alike(each) or question_words.shares_words(text_of(lessons.active[each.number]))
+                if self._is_alike(each) or question_words.shares_words(get_search_text(lessons.active[each.number]))
             ]
         return [_to_hit(each, lessons.active[each.number], query) for each in scored[: query.top_k]]
 
@@ -192,7 +192,7 @@ class PlaybookSearch:
                 cached.lessons.set_lesson(bullet)
             cached.revision = revision
         if is_new and self._service is not None:
-            digests = {each.id: _digest(each) for each in cached.lessons.active.values()}
+            digests = {each.id: _compute_digest(each) for each in cached.lessons.active.values()}
             for vector in store.vectors(self._service.embedder.name):
                 if digests.get(vector.bullet) == vector.digest:
                     cached.lessons.add_vector(vector.bullet, vector.packed, vector.squared)
@@ -210,10 +210,10 @@ class PlaybookSearch:
         if self._service is None:
             return None
         missing = lessons.without_vector(None if store is None else AT_ONCE)
-        vectors = self._service.of((question, *map(text_of, missing)))
+        vectors = self._service.of((question, *map(get_search_text, missing)))
         if vectors is None:
             return None
-        self._add_vectors(lessons, store, [(each, vectors[text_of(each)]) for each in missing])
+        self._add_vectors(lessons, store, [(each, vectors[get_search_text(each)]) for each in missing])
         return vectors[question]
 
     def _add_vectors(
@@ -222,7 +222,7 @@ class PlaybookSearch:
         """Add vectors to lessons, and store them for other processes."""
         assert self._service is not None
         vectors = [
-            StoredVector(bullet.id, _digest(bullet), squared_length(vector), pack(vector))
+            StoredVector(bullet.id, _compute_digest(bullet), squared_length(vector), pack(vector))
             for bullet, vector in new_vectors
         ]
         for each in vectors:
@@ -261,8 +261,8 @@ def _find_hidden(active: Mapping[int, Bullet], query: SearchQuery, *, resting: b
     }
 
 
-def _digest(bullet: Bullet) -> str:
-    return hashlib.sha256(text_of(bullet).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _compute_digest(bullet: Bullet) -> str:
+    return hashlib.sha256(get_search_text(bullet).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _to_hit(scored: Scored, bullet: Bullet, query: SearchQuery) -> BulletHit:

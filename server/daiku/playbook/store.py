@@ -9,10 +9,10 @@ from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
 from daiku.playbook.changing import PlaybookTransaction
-from daiku.playbook.rows import StoredVector, delta_of, state_of
+from daiku.playbook.rows import StoredVector, parse_delta, read_state
 from daiku.playbook.rules.changes import BulletStates
 from daiku.playbook.rules.refused import ChangeRefusal
-from daiku.playbook.rules.sections import id_parts
+from daiku.playbook.rules.sections import parse_bullet_id
 from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class PlaybookStore:
         found = db.first(tables.FIND, (self.scope, self.key))
         if found is None:
             return Playbook()
-        bullets = tuple(state_of(row).bullet for row in db.query(tables.BULLETS, (found[0],)))
+        bullets = tuple(read_state(row).bullet for row in db.query(tables.BULLETS, (found[0],)))
         return Playbook(bullets=bullets, created_at=found[2], updated_at=found[3])
 
     def get(self, bullet: str) -> Bullet | None:
@@ -66,7 +66,7 @@ class PlaybookStore:
             return ()
         padded = (*sections, "", "")[:3]
         rows = self._database.query(tables.GENERAL, (playbook, *padded, least, most))
-        return tuple(state_of(row).bullet for row in rows)
+        return tuple(read_state(row).bullet for row in rows)
 
     def propose(self, delta: Delta) -> Delta:
         """Store a pending change; return it with its id.
@@ -108,14 +108,14 @@ class PlaybookStore:
             return ()
         sql = tables.UNAPPLIED if statuses and "applied" not in statuses else tables.DELTAS
         rows = self._database.query(sql, (playbook,))
-        return tuple(delta_of(data) for data, status in rows if not statuses or status in statuses)
+        return tuple(parse_delta(data) for data, status in rows if not statuses or status in statuses)
 
     def history(self, bullet: str) -> tuple[Delta, ...]:
         """Return all changes of a bullet in the order of application, also merges into others."""
-        if id_parts(bullet, self.scope) is None or (playbook := self._id()) is None:
+        if parse_bullet_id(bullet, self.scope) is None or (playbook := self._id()) is None:
             return ()
         rows = self._database.query(tables.HISTORY, (playbook, *(playbook, bullet) * 3))
-        return tuple(delta_of(row[0]) for row in rows)
+        return tuple(parse_delta(row[0]) for row in rows)
 
     def observe(self, observations: Sequence[Observation]) -> None:
         """Save observations of bullets in this playbook; the last one of a run and a bullet counts.
@@ -169,7 +169,7 @@ class PlaybookStore:
         if playbook is None:
             return ()
         rows = self._database.query(tables.CHANGED, (playbook, revision))
-        return tuple(state_of(row).bullet for row in rows)
+        return tuple(read_state(row).bullet for row in rows)
 
     def vectors(self, embedder: str) -> list[StoredVector]:
         """Return the stored vectors that an embedder made of bullets."""
@@ -198,13 +198,13 @@ class PlaybookStore:
 
     def _load_states(self, ids: Sequence[str]) -> BulletStates:
         """Return the states of the existing bullets with these ids."""
-        valid = [each for each in dict.fromkeys(ids) if id_parts(each, self.scope) is not None]
+        valid = [each for each in dict.fromkeys(ids) if parse_bullet_id(each, self.scope) is not None]
         playbook = self._id() if valid else None
         if playbook is None:
             return {}
         parts = (valid[start : start + MOST_MARKS] for start in range(0, len(valid), MOST_MARKS))
-        queries = ((tables.bullets_of(len(part)), (playbook, *part)) for part in parts)
-        states = (state_of(row) for sql, values in queries for row in self._database.query(sql, values))
+        queries = ((tables.build_bullets_query(len(part)), (playbook, *part)) for part in parts)
+        states = (read_state(row) for sql, values in queries for row in self._database.query(sql, values))
         return {state.bullet.id: state for state in states if not state.is_deleted}
 
     def _change(self, act: Callable[[PlaybookTransaction], T]) -> T | ChangeRefusal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.store.database import marks
+from daiku.store.database import build_placeholders
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS playbooks(
@@ -86,9 +86,9 @@ BULLETS = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND gone 
 BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?"  # noqa: S608  # constants
 
 
-def bullets_of(count: int) -> str:
+def build_bullets_query(count: int) -> str:
     """Return the statement that selects `count` bullets by id."""
-    return f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({marks(count)})"  # noqa: S608  # constants
+    return f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({build_placeholders(count)})"  # noqa: S608  # constants
 
 
 CHANGED = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND revision > ? ORDER BY added"  # noqa: S608  # constants

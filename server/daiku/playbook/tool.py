@@ -49,7 +49,7 @@ def _format_lesson(lesson: FoundLesson) -> str:
     return f"- [{lesson.lesson.id}] {text}{note}"
 
 
-def playbook_tools(playbooks: Advises | None) -> tuple[Tool, ...]:
+def build_playbook_tools(playbooks: Advises | None) -> tuple[Tool, ...]:
     """Return the tool that searches `playbooks`; none without playbooks."""
     if playbooks is None:
         return ()

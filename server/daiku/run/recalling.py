@@ -78,9 +78,9 @@ def with_memory_tools(services: RunServices, requested: Agent | str) -> Agent:
         return agent
     cached = _COPIES.get(agent)
     if cached is None or cached[0] is not memory:
-        from daiku.memory.tool import memory_tools  # when used
+        from daiku.memory.tool import build_memory_tools  # when used
 
-        _COPIES[agent] = cached = (memory, agent.with_(tools=(*agent.tools, *memory_tools(memory))))
+        _COPIES[agent] = cached = (memory, agent.with_(tools=(*agent.tools, *build_memory_tools(memory))))
     return cached[1]
 
 

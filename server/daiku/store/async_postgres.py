@@ -10,9 +10,9 @@ from typing import Any
 from daiku.store.postgres_faults import (
     CONNECT_SECONDS,
     check_address,
-    connection_error,
+    build_connection_error,
     load_psycopg,
-    statement_error,
+    build_statement_error,
 )
 
 
@@ -34,7 +34,7 @@ class AsyncPostgres:
             cursor = await connection.execute(sql, values or None)
             return await cursor.fetchall() if cursor.description is not None else []
         except self._psycopg.Error as wrong:
-            raise statement_error(self._url, wrong) from wrong
+            raise build_statement_error(self._url, wrong) from wrong
 
     async def write_all(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each of `rows`, atomically."""
@@ -43,7 +43,7 @@ class AsyncPostgres:
             async with connection.transaction(), connection.cursor() as cursor:
                 await cursor.executemany(sql, rows)
         except self._psycopg.Error as wrong:
-            raise statement_error(self._url, wrong) from wrong
+            raise build_statement_error(self._url, wrong) from wrong
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
@@ -53,7 +53,7 @@ class AsyncPostgres:
             async with connection.transaction():
                 yield
         except self._psycopg.Error as wrong:
-            raise statement_error(self._url, wrong) from wrong
+            raise build_statement_error(self._url, wrong) from wrong
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -73,4 +73,4 @@ class AsyncPostgres:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await self._psycopg.AsyncConnection.connect(self._url, autocommit=True)
         except (self._psycopg.Error, TimeoutError) as wrong:
-            raise connection_error(self._url, wrong) from wrong
+            raise build_connection_error(self._url, wrong) from wrong

@@ -13,7 +13,7 @@ BACKUPS = 2
 """Number of backups."""
 
 
-def backups_of(path: Path) -> list[Path]:
+def list_backups(path: Path) -> list[Path]:
     """Return the backups of a database file, newest first."""
     paths = [Path(f"{path}.backup{n}") for n in range(1, BACKUPS + 1)]
     return sorted((p for p in paths if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
@@ -21,17 +21,17 @@ def backups_of(path: Path) -> list[Path]:
 
 def is_due(path: Path, interval: float) -> bool:
     """Return True if the file changed since its latest backup, which is older than `interval` seconds."""
-    latest = next(iter(backups_of(path)), None)
+    latest = next(iter(list_backups(path)), None)
     if latest is None:
         return True
     backup_time = latest.stat().st_mtime
-    change_time = max(_mtime(path), _mtime(Path(f"{path}-wal")))
+    change_time = max(_get_mtime(path), _get_mtime(Path(f"{path}-wal")))
     return change_time > backup_time and time.time() - backup_time > interval
 
 
 def back_up(path: Path) -> Path | None:
     """Copy a database file over its oldest backup; None if the copy is damaged or fails."""
-    existing = backups_of(path)
+    existing = list_backups(path)
     free = [p for n in range(1, BACKUPS + 1) if (p := Path(f"{path}.backup{n}")) not in existing]
     target = free[0] if free else existing[-1]
     draft = Path(f"{target}.{os.getpid()}")
@@ -60,7 +60,7 @@ def back_up_when_due(path: Path, interval: float) -> threading.Thread | None:
     return thread
 
 
-def _mtime(path: Path) -> float:
+def _get_mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

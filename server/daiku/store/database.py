@@ -14,7 +14,7 @@ MOST_MARKS = 250
 """Maximum number of placeholders in one statement; the server allows 32,767, an old SQLite 999."""
 
 
-def marks(count: int) -> str:
+def build_placeholders(count: int) -> str:
     """Return `count` placeholders: `?, ?, ?`."""
     return ", ".join("?" * count)
 

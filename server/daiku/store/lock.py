@@ -27,7 +27,7 @@ TRIES, PAUSE = 4, 0.002
 """Number of attempts to acquire a lock, and pause in seconds: `is_free` holds it for microseconds."""
 
 
-def locks_folder(database: Path) -> Path:
+def get_locks_folder(database: Path) -> Path:
     """Return the folder of a database's session locks: Daiku's own, or one named after the file."""
     return database.parent / "locks" if database.name == "daiku.db" else Path(f"{database}-locks")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Database
-from daiku.store.lock import FileLocks, Lock, Locks, MemoryLocks, locks_folder
-from daiku.store.sqlite import DatabaseFault, SqliteDatabase, connect, fault_of
+from daiku.store.lock import FileLocks, Lock, Locks, MemoryLocks, get_locks_folder
+from daiku.store.sqlite import DatabaseFault, SqliteDatabase, connect, classify_fault
 from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Place: TypeAlias = "Path | PostgresDatabase | None"
 """Location of tables: a file, a server, or in memory."""
 
 
-def place_of(address: str, default: Path) -> Path | str:
+def parse_place(address: str, default: Path) -> Path | str:
     """Return the file or the server in `storage.database_url`; `default` if it is empty.
 
     Raises UsageError.
@@ -59,7 +59,7 @@ def open_tables(place: Place, schema: str) -> Database:
     return place
 
 
-def recovery_notice(db: Database) -> Text:
+def get_recovery_notice(db: Database) -> Text:
     """Return the notice that a damaged file was repaired on opening; empty if it was not."""
     recovery = db.recovery if isinstance(db, SqliteDatabase) else None
     if recovery is None:
@@ -91,10 +91,10 @@ def acquire(lock: Lock) -> bool:
     try:
         return lock.acquire()
     except OSError as wrong:
-        raise DatabaseFault(fault_of(wrong)) from wrong
+        raise DatabaseFault(classify_fault(wrong)) from wrong
 
 
-def rare_tables(place: Place, schema: str) -> Callable[[], AbstractContextManager[Database]]:
+def build_table_opener(place: Place, schema: str) -> Callable[[], AbstractContextManager[Database]]:
     """Return an opener of the tables of `schema` for rare use: a file is open only meanwhile."""
     if isinstance(place, Path):
         return lambda: closing(connect(place, schema))
@@ -102,12 +102,12 @@ def rare_tables(place: Place, schema: str) -> Callable[[], AbstractContextManage
     return lambda: nullcontext(open_once())
 
 
-def locks_of(place: Place) -> Locks:
+def open_locks(place: Place) -> Locks:
     """Return the locks of the sessions in this place."""
     if place is None:
         return MemoryLocks()
     if isinstance(place, Path):
-        return FileLocks(locks_folder(place))
+        return FileLocks(get_locks_folder(place))
     from daiku.store.lease import Leases  # when used
 
     return Leases(place)

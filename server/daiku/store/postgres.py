@@ -14,9 +14,9 @@ from daiku.store.database import Values
 from daiku.store.postgres_faults import (
     CONNECT_SECONDS,
     check_address,
-    connection_error,
+    build_connection_error,
     load_psycopg,
-    statement_error,
+    build_statement_error,
 )
 
 _TOKENS = re.compile(
@@ -48,7 +48,7 @@ _NO_TEXT = r"'\u0000', '\u2400'"
 
 
 @cache
-def for_postgres(sql: str) -> str:
+def translate(sql: str) -> str:
     """Translate a statement or a schema for PostgreSQL: `?` becomes `$1`, `$2`, …
 
     Texts are compared bytewise, as in SQLite. The server rejects what only SQLite knows (`INSERT OR REPLACE`,
@@ -162,9 +162,9 @@ class PostgresDatabase:
             connection = self._get_connection()
             try:
                 with connection.cursor() as cursor:
-                    cursor.executemany(for_postgres(sql), [_replace_nul(row) for row in rows])
+                    cursor.executemany(translate(sql), [_replace_nul(row) for row in rows])
             except self._psycopg.Error as wrong:
-                raise statement_error(self.url, wrong) from wrong
+                raise build_statement_error(self.url, wrong) from wrong
 
     @contextmanager
     def transaction(self) -> Generator[None]:
@@ -178,7 +178,7 @@ class PostgresDatabase:
                     finally:
                         self._depth -= 1
             except self._psycopg.Error as wrong:
-                raise statement_error(self.url, wrong) from wrong
+                raise build_statement_error(self.url, wrong) from wrong
 
     @contextmanager
     def durable(self) -> Generator[None]:
@@ -204,9 +204,9 @@ class PostgresDatabase:
     def _run(self, sql: str, values: Values) -> Any:
         connection = self._get_connection()
         try:
-            return connection.execute(for_postgres(sql), _replace_nul(values))
+            return connection.execute(translate(sql), _replace_nul(values))
         except self._psycopg.Error as wrong:
-            raise statement_error(self.url, wrong) from wrong
+            raise build_statement_error(self.url, wrong) from wrong
 
     def _get_connection(self) -> Any:
         """Return the connection. A closed one is reopened, except within a transaction."""
@@ -235,7 +235,7 @@ class PostgresDatabase:
                 self.url, autocommit=True, cursor_factory=psycopg.RawCursor, **_NETWORK
             )
         except psycopg.Error as wrong:
-            raise connection_error(self.url, wrong) from wrong
+            raise build_connection_error(self.url, wrong) from wrong
         try:
             connection.execute(_SETTINGS)
             self._is_always_durable = (
@@ -247,7 +247,7 @@ class PostgresDatabase:
                 connection.execute(_DURABLE)
         except psycopg.Error as wrong:
             connection.close()
-            raise connection_error(self.url, wrong) from wrong
+            raise build_connection_error(self.url, wrong) from wrong
         return connection
 
 

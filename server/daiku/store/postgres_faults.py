@@ -39,7 +39,7 @@ def check_address(url: str) -> None:
         )
 
 
-def host_of(url: str) -> str:
+def get_host(url: str) -> str:
     """Return the server in `url` without credentials, for messages."""
     parts = urlsplit(url)
     try:
@@ -49,7 +49,7 @@ def host_of(url: str) -> str:
     return f"{parts.hostname or 'localhost'}{port}{parts.path}"
 
 
-def passwords_of(url: str) -> list[str]:
+def find_passwords(url: str) -> list[str]:
     """Return the passwords in a URL, encoded and decoded."""
     parts = urlsplit(url)
     login = parts.netloc.rpartition("@")[0].partition(":")[2]
@@ -57,15 +57,15 @@ def passwords_of(url: str) -> list[str]:
     return [each for each in {login, unquote(login), *parameters} if each]
 
 
-def connection_error(url: str, wrong: Exception) -> UsageError:
+def build_connection_error(url: str, wrong: Exception) -> UsageError:
     """Return the error of a failed connection."""
-    message = text("store.no_postgres", host=host_of(url), why=_format_error(url, wrong))
+    message = text("store.no_postgres", host=get_host(url), why=_format_error(url, wrong))
     return UsageError(Failure(kind="usage", message=message, hint=text("store.check_url"), retryable=True))
 
 
-def statement_error(url: str, wrong: Exception) -> DaikuError:
+def build_statement_error(url: str, wrong: Exception) -> DaikuError:
     """Return the error of a failed statement or a lost connection."""
-    message = text("store.postgres_failed", host=host_of(url), why=_format_error(url, wrong))
+    message = text("store.postgres_failed", host=get_host(url), why=_format_error(url, wrong))
     return DaikuError(Failure(kind="internal", message=message, hint=text("store.check_url")))
 
 
@@ -75,6 +75,6 @@ def _format_error(url: str, wrong: Exception) -> Text:
         return text("store.no_answer", seconds=CONNECT_SECONDS)
     lines = [line.strip() for line in str(wrong).splitlines() if line.strip()]
     message = lines[0] if lines else type(wrong).__name__
-    for password in passwords_of(url):
+    for password in find_passwords(url):
         message = message.replace(password, "***")
     return Text(_PASSWORD.sub("***", message)[:300].rstrip("."))

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from daiku.dataclass import dataclass
-from daiku.store.backup import backups_of
-from daiku.store.lock import SessionLock, locks_folder
+from daiku.store.backup import list_backups
+from daiku.store.lock import SessionLock, get_locks_folder
 
 SIDE_FILES = ("", "-wal", "-shm")
 """Suffixes of the files that make up one SQLite database in WAL mode."""
@@ -62,9 +62,9 @@ def repair(path: Path) -> Recovery | None:
         time.sleep(0.05)
     try:
         if not is_sound(path):
-            if any(not SessionLock(lock).is_free() for lock in locks_folder(path).glob("*.lock")):
+            if any(not SessionLock(lock).is_free() for lock in get_locks_folder(path).glob("*.lock")):
                 raise BlockingIOError(f"a run is writing to {path}")
-            return _rebuild(path)
+            return _rebuild_file(path)
         return None
     finally:
         lock.release()
@@ -86,8 +86,8 @@ def is_sound(path: Path) -> bool:
     return True
 
 
-def _rebuild(path: Path) -> Recovery:
-    backup = next(iter(backups_of(path)), None)
+def _rebuild_file(path: Path) -> Recovery:
+    backup = next(iter(list_backups(path)), None)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".repair-") as folder:
         copy = _copy_padded(path, Path(folder) / "damaged.db")
         target = Path(folder) / "rebuilt.db"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
-from daiku.store.lock import locks_folder
+from daiku.store.lock import get_locks_folder
 from daiku.texts.text import Text, text
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SqliteDatabase:
                     return
                 except _ERRORS as wrong:
                     # SQLite does not wait where several processes create the same tables.
-                    if fault_of(wrong) != "held" or time.monotonic() > deadline:
+                    if classify_fault(wrong) != "held" or time.monotonic() > deadline:
                         raise self._fault(wrong) from wrong
             time.sleep(0.02)
 
@@ -141,11 +141,11 @@ class SqliteDatabase:
         """Mark the file for repair by the next process, and return the error."""
         if self._path is not None:
             with suppress(OSError):
-                suspect_mark(self._path).touch(0o600)
+                get_suspect_mark(self._path).touch(0o600)
         return DatabaseFault("damaged")
 
     def _fault(self, wrong: Exception) -> DatabaseFault:
-        fault = fault_of(wrong)
+        fault = classify_fault(wrong)
         if fault == "damaged":
             return self.report_damage()
         if fault == "broken" and self._path is not None and _is_disk_full(self._path.parent):
@@ -231,7 +231,7 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
     except DatabaseFault as wrong:
         fault = wrong.fault
     except OSError as wrong:
-        fault = fault_of(wrong)
+        fault = classify_fault(wrong)
     if fault in ("forbidden", "unreachable"):
         with suppress(OSError, sqlite3.Error, DaikuError):
             copy = SqliteDatabase(_copy_to_memory(path), read_only=True)
@@ -246,7 +246,7 @@ def explain(fault: Fault) -> tuple[Text, Text]:
     return _CAUSES[fault], _HINTS[fault]
 
 
-def fault_of(wrong: Exception) -> Fault:
+def classify_fault(wrong: Exception) -> Fault:
     """Return the kind of failure of the file."""
     code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -276,7 +276,7 @@ class DatabaseFault(DaikuError):
         self.fault: Fault = fault
 
 
-def suspect_mark(path: Path) -> Path:
+def get_suspect_mark(path: Path) -> Path:
     """Return the file that marks a database as damaged for the next process that opens it."""
     return Path(f"{path}.suspect")
 
@@ -284,7 +284,7 @@ def suspect_mark(path: Path) -> Path:
 def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     recovery, suspect = None, False
-    if not _create_private(path) and (suspect := suspect_mark(path).exists() or _was_cut(path)):
+    if not _create_private(path) and (suspect := get_suspect_mark(path).exists() or _was_cut(path)):
         recovery = _repair(path)
     try:
         return _connect(path, schema, marked=path, recovery=recovery, checked=suspect)
@@ -296,17 +296,17 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
 
 def _repair(path: Path) -> Recovery | None:
     """Repair a damaged file. Raises UsageError if nothing is left and there is no backup; OSError."""
-    from daiku.store.backup import backups_of  # when used
+    from daiku.store.backup import list_backups  # when used
     from daiku.store.salvage import repair  # when used
 
-    if not backups_of(path):
+    if not list_backups(path):
         if path.stat().st_size == 0:
             message = text("store.emptied", path=str(path))
             raise UsageError(Failure(kind="usage", message=message, hint=text("store.bring_back")))
         if path.stat().st_size < SMALLEST_BYTES or not _has_header(path):  # nothing can be read, or not ours
             raise DatabaseFault("damaged")
     recovery = repair(path)
-    suspect_mark(path).unlink(missing_ok=True)
+    get_suspect_mark(path).unlink(missing_ok=True)
     if recovery is not None:
         details = (path, recovery.rows, recovery.complete, recovery.backup, recovery.damaged)
         log.warning("repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s", *details)
@@ -332,7 +332,7 @@ def _connect(
     recovery: Recovery | None = None,
     checked: bool = False,
 ) -> SqliteDatabase:
-    database = SqliteDatabase(_connection(file), path=marked, recovery=recovery)
+    database = SqliteDatabase(_open_connection(file), path=marked, recovery=recovery)
     database.checked = checked
     try:
         database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
@@ -342,11 +342,11 @@ def _connect(
     return database
 
 
-def _connection(file: Path | str) -> sqlite3.Connection:
+def _open_connection(file: Path | str) -> sqlite3.Connection:
     try:
         return sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False)
     except sqlite3.Error as wrong:
-        raise DatabaseFault(fault_of(wrong)) from wrong
+        raise DatabaseFault(classify_fault(wrong)) from wrong
 
 
 def _copy_to_memory(path: Path) -> sqlite3.Connection:
@@ -357,7 +357,7 @@ def _copy_to_memory(path: Path) -> sqlite3.Connection:
     import tempfile  # when used
 
     names = {entry.name for entry in path.parent.iterdir()}  # a folder that cannot be read is not empty
-    connection = _connection(IN_MEMORY)
+    connection = _open_connection(IN_MEMORY)
     with tempfile.TemporaryDirectory(prefix="daiku-") as folder:
         for name in {path.name, f"{path.name}-wal"} & names:
             shutil.copyfile(path.with_name(name), Path(folder, name))
@@ -379,7 +379,7 @@ def _was_cut(path: Path) -> bool:
     size = path.stat().st_size
     if size:
         return size < SMALLEST_BYTES
-    return next(locks_folder(path).glob("*.lock"), None) is not None
+    return next(get_locks_folder(path).glob("*.lock"), None) is not None
 
 
 def _has_header(path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from daiku.memory.tool import MEMORY_FACES
-from daiku.playbook.tool import PLAYBOOK_FACES, playbook_tools
+from daiku.playbook.tool import PLAYBOOK_FACES, build_playbook_tools
 from daiku.run.rules.outside import Advises, Terminals
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
@@ -64,7 +64,7 @@ def build_builtin_tools(
         *build_handoff_tools(agents or {}),
         *EXPLORE_TOOLS,
         *build_document_tools(documents or DocumentDesk()),
-        *playbook_tools(playbooks),
+        *build_playbook_tools(playbooks),
         *ASK_TOOLS,
         *FIND_TOOLS,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.store.opening import Place, rare_tables
+from daiku.store.opening import Place, build_table_opener
 
 if TYPE_CHECKING:
     from daiku.domain.servers import Consent
@@ -30,7 +30,7 @@ class ConsentStore:
     """Implementation of the `Consents` port. In a memory database, consents last as long as the store."""
 
     def __init__(self, place: Place) -> None:
-        self._connect = rare_tables(place, _SCHEMA)
+        self._connect = build_table_opener(place, _SCHEMA)
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
         """Return the stored consent for a server; None if there is none. Raises DaikuError."""

@@ -17,9 +17,9 @@ from daiku.store.opening import (
     Place,
     acquire,
     check_in_place,
-    locks_of,
+    open_locks,
     open_tables,
-    recovery_notice,
+    get_recovery_notice,
     report_damage,
 )
 from daiku.texts.text import Text, text
@@ -52,7 +52,7 @@ class Journal:
     def __init__(self, place: Place, redact: Redact = str) -> None:
         self.database = self._db = open_tables(place, SCHEMA)
         self._redact = redact
-        self._locks = locks_of(place)
+        self._locks = open_locks(place)
         self._writers: dict[str, SessionWriter] = {}
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
@@ -115,7 +115,7 @@ class Journal:
     @property
     def recovered(self) -> Text:
         """Notice that the damaged journal was repaired on opening; empty if it was not."""
-        return recovery_notice(self._db)
+        return get_recovery_notice(self._db)
 
     def unfinished_sessions(self) -> set[str]:
         """Return the sessions whose last run is in progress, paused, or interrupted."""

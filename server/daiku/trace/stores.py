@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from daiku.dataclass import dataclass
 from daiku.store.database import Database
-from daiku.store.opening import Place, open_place, rare_tables
+from daiku.store.opening import Place, open_place, build_table_opener
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
@@ -39,7 +39,7 @@ class EvaluationStore:
     """Cache of evaluations. Opens a connection per query: queries are rare, and servers may share the file."""
 
     def __init__(self, place: Place) -> None:
-        self._connect = rare_tables(place, _SCHEMA)
+        self._connect = build_table_opener(place, _SCHEMA)
 
     def lookup(self, key: str) -> Evaluated | None:
         """Return the evaluation stored under `key`, or None. Raises DaikuError."""

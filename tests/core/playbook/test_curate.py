@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
 from daiku.playbook.rules.lessons.curate import MOST, curate, refine
-from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
+from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
 from daiku.playbook.rules.lessons.similar import Alike, are_near_duplicates, have_same_meaning
 from tests.cases import examples, for_each
 
@@ -20,7 +20,7 @@ def proposal(
 ) -> Proposal:
     place = LearntFrom(session_id="s", run_id="r", seq=seq)
     why = "command_replaced" if failed else "corrected"
-    return Proposal(section, content, why, (place,), keywords=code_spans(content), failed=failed)
+    return Proposal(section, content, why, (place,), keywords=find_code_spans(content), failed=failed)
 
 
 def playbook(*contents: str, origin: Origin = "rule", active: bool = True) -> Playbook:

@@ -16,10 +16,10 @@ from daiku.playbook.rules.ranking import (
     Lessons,
     Question,
     Scored,
-    candidates_for,
+    count_candidates,
     merge_scores,
     search,
-    search_terms,
+    split_search_terms,
 )
 
 WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
@@ -44,10 +44,10 @@ def stretched(scores: dict[int, float]) -> dict[int, float]:
 
 def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: frozenset[int]) -> list[Scored]:
     """B3.2 as it is written: every text has both scores, and both are stretched over all of them."""
-    counted = [Counter(search_terms(each)) for each in said]
+    counted = [Counter(split_search_terms(each)) for each in said]
     usual = sum(sum(each.values()) for each in counted) / len(said)
     shown = [n for n in range(len(said)) if n not in hidden]
-    have = {term: sum(term in each for each in counted) for term in search_terms(question)}
+    have = {term: sum(term in each for each in counted) for term in split_search_terms(question)}
     words: dict[int, float] = {}
     for n in shown:
         words[n] = 0.0
@@ -140,7 +140,7 @@ def test_forms_of_a_word_and_lone_characters_are_found() -> None:
 
 
 def test_more_is_looked_at_than_is_asked_for() -> None:
-    assert [candidates_for(1), candidates_for(10), candidates_for(25)] == [40, 40, 100]
+    assert [count_candidates(1), count_candidates(10), count_candidates(25)] == [40, 40, 100]
 
 
 def test_identifiers_are_found_by_their_parts_and_japanese_by_pairs_of_characters() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daiku.memory.rules.fuse import MOST_TERMS, choose_terms, fuse_scores, limit_terms
 from daiku.memory.rules.hashed import DIMENSION, UNRELATED, hash_vector
 from daiku.memory.rules.nearest import Ranked
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import SCALE, cosine, squared_length
 
 
@@ -29,12 +29,12 @@ from daiku.memory.rules.vectors import SCALE, cosine, squared_length
 )
 def test_the_terms_of_a_text(said: str, found: list[str]) -> None:
     """C3.9, X.18: identifiers are split, Japanese is cut into pairs."""
-    assert terms(said) == found
+    assert split_terms(said) == found
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_terms_that_a_word_index_takes_and_a_vector_of_unit_length(said: str) -> None:
-    for term in terms(said):
+    for term in split_terms(said):
         assert term
         assert not any(sign in term for sign in " \"'*()\n\x00")
     length = squared_length(hash_vector(said)) ** 0.5

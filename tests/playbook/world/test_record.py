@@ -25,7 +25,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Lesson
-from daiku.playbook.rules.evidence.outcome import outcomes_of
+from daiku.playbook.rules.evidence.outcome import judge_runs
 from daiku.playbook.rules.lessons.reflect import reflect
 from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
@@ -79,7 +79,7 @@ def _taught(chunks: list[Chunk] | tuple[Chunk, ...]) -> list[tuple[object, ...]]
     lessons = [(each.content, each.why, each.section, len(each.evidence)) for each in reflect(chunks)]
     showed = [
         (b.observation.bullet, b.observation.verdict, b.observation.why)
-        for each in outcomes_of(chunks)
+        for each in judge_runs(chunks)
         for b in each.bullets
     ]
     return [*lessons, *showed]

@@ -26,7 +26,7 @@ from daiku.items.rules.tasklines import (
 )
 from daiku.run.live import ModelPrompt
 from daiku.run.rules.state.condense import WORK_SHARE
-from daiku.store.database import marks
+from daiku.store.database import build_placeholders
 from daiku.store.sqlite import connect
 
 SCHEMA = """
@@ -61,7 +61,7 @@ class TaskTable:
         """Insert or update a row by its columns. Raises DaikuError."""
         kept_columns = () if row["process_id"] else PROCESS_COLUMNS
         sets = ", ".join(f"{name} = excluded.{name}" for name in row if name not in kept_columns)
-        places = f"tasks({', '.join(row)}) VALUES({marks(len(row))})"
+        places = f"tasks({', '.join(row)}) VALUES({build_placeholders(len(row))})"
         for tries_left in reversed(range(TRIES)):
             try:
                 self._db.write(

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 from zlib import crc32
 
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import SCALE, Vector
 
 DIMENSION = 384
@@ -31,7 +31,7 @@ _COMMON_WORDS = frozenset(
 def hash_vector(text: str) -> Vector:
     """Return the vector of `text`: its words, their trigrams, and pairs of characters without spaces."""
     sums: dict[int, float] = {}
-    for term, count in Counter(terms(text)).items():
+    for term, count in Counter(split_terms(text)).items():
         times = 1.0 if count == 1 else 1.0 + math.log(count)
         for place, weight in _hash_term(term):
             sums[place] = sums.get(place, 0.0) + times * weight

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
-from daiku.memory.rules.vectors import SCALE, Vector, score_of, squared_length
+from daiku.memory.rules.vectors import SCALE, Vector, compute_cosine, squared_length
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +86,7 @@ class Nearest:
         products = vectors[best].astype(np.int64) @ np.array(question, np.int64)
         return take_best(
             (
-                Ranked(self._numbers[place], score_of(int(product), squared * int(squares[place])))
+                Ranked(self._numbers[place], compute_cosine(int(product), squared * int(squares[place])))
                 for place, product in zip(best.tolist(), products.tolist(), strict=True)
             ),
             most,

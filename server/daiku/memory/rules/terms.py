@@ -17,20 +17,20 @@ _PARTS = lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST_TERM = 64
 """Characters of a word that count: a longer one is a hash or a key."""
 VERSION = 1
-"""Incremented with every change of `terms`; stores then recompute their terms."""
+"""Incremented with every change of `split_terms`; stores then recompute their terms."""
 
 
-def terms(text: str) -> list[str]:
+def split_terms(text: str) -> list[str]:
     """Return the terms of `text`, in order and with repetitions.
 
     `parseJson_file` yields its parts and itself. Japanese and Chinese yield every pair of neighbors, or a
     single character.
     """
-    return list(_cached_terms(text))
+    return list(_split_cached(text))
 
 
 @lru_cache(maxsize=16)
-def _cached_terms(text: str) -> tuple[str, ...]:
+def _split_cached(text: str) -> tuple[str, ...]:
     """Return the cached terms of a text: vectors and indexes need the same ones."""
     return tuple(_split(unicodedata.normalize("NFKC", without_mark_runs(text))))
 

@@ -35,10 +35,10 @@ def squared_length(vector: Vector) -> int:
 
 def cosine(one: Vector, other: Vector) -> float:
     """Return the cosine of two vectors, from -1 to 1; 0 if one is zero."""
-    return score_of(sum(map(mul, one, other)), squared_length(one) * squared_length(other))
+    return compute_cosine(sum(map(mul, one, other)), squared_length(one) * squared_length(other))
 
 
-def score_of(product: int, lengths: int) -> float:
+def compute_cosine(product: int, lengths: int) -> float:
     """Return the cosine from the dot product and the product of the squared lengths."""
     return product / math.sqrt(lengths) if lengths else 0.0
 

@@ -30,9 +30,9 @@ from daiku.playbook.rules.refused import (
     refuse_unknown_bullet,
     refuse_unknown_change,
 )
-from daiku.playbook.rules.sections import SECTIONS, keywords_of, section_words
-from daiku.playbook.rules.shown import diff_of, touched_by
-from daiku.playbook.rules.textform import section_name
+from daiku.playbook.rules.sections import SECTIONS, normalize_keywords, split_section
+from daiku.playbook.rules.shown import render_diff, list_touched_ids
+from daiku.playbook.rules.textform import clean_section_name
 from daiku.settings import secrets_of
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.texts.catalogue import ENGLISH
@@ -76,7 +76,7 @@ class PlaybookDesk:
             each
             for each in bullets
             if (everything or each.active)
-            and (not section or section_words(each.section) == section_words(section))
+            and (not section or split_section(each.section) == split_section(section))
         )
         resting = tuple(each.id for each in selected if confidence(each) < self.settings.min_confidence)
         sections = tuple(dict.fromkeys((*SECTIONS, *(each.section for each in bullets))))
@@ -87,7 +87,7 @@ class PlaybookDesk:
     ) -> api.PlaybookSearchResult:
         """Return the bullets related to `query`, best first; those with a low confidence come last."""
         if not query.strip():
-            raise _usage_error(text("playbook.empty_query"))
+            raise build_usage_error(text("playbook.empty_query"))
         search, most = self.get_search(), top_k or self.settings.top_k
         search_query = SearchQuery(
             query_text=query,
@@ -157,11 +157,11 @@ class PlaybookDesk:
     ) -> api.PlaybookChange:
         """Add an active bullet, or with `propose` a pending one."""
         if not section.strip():
-            raise _usage_error(text("playbook.no_section"))
+            raise build_usage_error(text("playbook.no_section"))
         store = self.store(scope)
         redacted = self._redact(content)
         redacted_keywords = tuple(map(self.redact, keywords))
-        section_title = section_name(self.redact(section))
+        section_title = clean_section_name(self.redact(section))
         delta = Delta(
             id="",
             type="add",
@@ -186,7 +186,7 @@ class PlaybookDesk:
         store, bullet = self._find_bullet(bullet_id)
         changes: list[Delta] = []
         redacted = bullet.content if content is None else self._redact(content)
-        redacted_keywords = bullet.keywords if keywords is None else keywords_of(map(self.redact, keywords))
+        redacted_keywords = bullet.keywords if keywords is None else normalize_keywords(map(self.redact, keywords))
         if (redacted, redacted_keywords) != (bullet.content, bullet.keywords):
             change = Delta(
                 id="", type="update", bullet_id=bullet_id, content=redacted, keywords=redacted_keywords
@@ -231,7 +231,7 @@ class PlaybookDesk:
         if scope == "user":
             return self.playbooks.user
         if self.playbooks.repository is None:
-            raise _usage_error(text("playbook.no_folder") if self.trusted else text("playbook.untrusted"))
+            raise build_usage_error(text("playbook.no_folder") if self.trusted else text("playbook.untrusted"))
         return self.playbooks.repository
 
     def _stores(self, scope: PlaybookScope | None) -> tuple[PlaybookStore, ...]:
@@ -245,7 +245,7 @@ class PlaybookDesk:
         for store in self._stores(None):
             if (bullet := store.get(bullet_id)) is not None:
                 return store, bullet
-        raise _usage_error(refuse_unknown_bullet(bullet_id).message, text("playbook.see_list"))
+        raise build_usage_error(refuse_unknown_bullet(bullet_id).message, text("playbook.see_list"))
 
     def _find_stores(self, ids: Iterable[str]) -> dict[str, PlaybookStore]:
         """Return the playbook of each change. Pending changes, which are few, are searched first."""
@@ -257,20 +257,20 @@ class PlaybookDesk:
                     stores = self._stores(None)
                     known.update({each.id: store for store in stores for each in store.deltas(*statuses)})
             if name not in known:
-                raise _usage_error(refuse_unknown_change(name).message, text("playbook.see_deltas"))
+                raise build_usage_error(refuse_unknown_change(name).message, text("playbook.see_deltas"))
             if name in requested:
-                raise _usage_error(text("playbook.change_twice", id=name))
+                raise build_usage_error(text("playbook.change_twice", id=name))
             requested[name] = known[name]
         return requested
 
     # ---- formatting
 
     def _format_delta(self, delta: Delta, store: PlaybookStore) -> api.ShownDelta:
-        bullets = {name: bullet for name in touched_by(delta) if (bullet := store.get(name)) is not None}
+        bullets = {name: bullet for name in list_touched_ids(delta) if (bullet := store.get(name)) is not None}
         return api.ShownDelta(
             **dict(delta),
             bullets=tuple(bullets.values()),
-            diff=diff_of(delta, bullets, self.language),
+            diff=render_diff(delta, bullets, self.language),
             places=tuple(self._locate(each) for each in delta.evidence),
         )
 
@@ -296,7 +296,7 @@ class PlaybookDesk:
     def _redact(self, content: str) -> str:
         """Return the text without secrets. Raises UsageError if it is empty."""
         if not content.strip():
-            raise _usage_error(refuse_empty().message)
+            raise build_usage_error(refuse_empty().message)
         return self.redact(content)
 
 
@@ -304,7 +304,7 @@ def require_applied(outcome: Delta | ChangeRefusal) -> Delta:
     """Return the applied change. Raises UsageError for a refusal."""
     if isinstance(outcome, Delta):
         return outcome
-    raise _usage_error(outcome.message)
+    raise build_usage_error(outcome.message)
 
 
 def build_desk(app: App, language: str) -> PlaybookDesk:
@@ -347,5 +347,5 @@ def _sort_key(hit: BulletHit) -> tuple[bool, float]:
     return hit.resting, -hit.combined_score
 
 
-def _usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
+def build_usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=hint))

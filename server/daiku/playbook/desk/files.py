@@ -13,19 +13,19 @@ from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet, Delta, PlaybookScope
 from daiku.playbook.desk.desk import PlaybookDesk, require_applied
-from daiku.playbook.rows import storable
-from daiku.playbook.rules.sections import MOST_COUNTED, bullet_id, id_parts, section_words, slug_of
+from daiku.playbook.rows import replace_unstorable
+from daiku.playbook.rules.sections import MOST_COUNTED, format_bullet_id, parse_bullet_id, split_section, build_slug
 from daiku.playbook.rules.textform import (
     ReadText,
     UnreadableText,
-    ace_text,
-    agents_text,
+    format_ace,
+    format_agents,
     is_ace,
-    json_text,
+    format_json,
     read_ace,
     read_agents,
     read_json,
-    section_name,
+    clean_section_name,
 )
 from daiku.texts.rules.visible import drop_hidden
 from daiku.texts.text import NO_TEXT, Text, text
@@ -83,9 +83,9 @@ def export_playbook(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm
     """Return the playbook as a text. Only JSON contains inactive bullets."""
     bullets = desk.store(scope).load().bullets
     if form == "json":
-        return json_text(bullets)
+        return format_json(bullets)
     active = tuple(each for each in bullets if each.active)
-    return ace_text(active) if form == "ace" else agents_text(active)
+    return format_ace(active) if form == "ace" else format_agents(active)
 
 
 def import_playbook(
@@ -98,7 +98,7 @@ def import_playbook(
     from daiku.playbook.rules.changes import check_text  # when used
 
     if not desk.trusted:
-        raise _usage_error(text("playbook.untrusted"))
+        raise _build_error(text("playbook.untrusted"))
     form, read = _parse(content)
     refusals = {
         at: refusal.message
@@ -109,7 +109,7 @@ def import_playbook(
     cleaned = [_redact(each, desk) for each in accepted]
     store = desk.store(scope)
     is_new = _find_new(
-        [each.model_copy(update={"content": storable(each.content)}) for each in cleaned],
+        [each.model_copy(update={"content": replace_unstorable(each.content)}) for each in cleaned],
         scope,
         lambda: _list_texts(store),
     )
@@ -132,7 +132,7 @@ def import_playbook(
         left_out=read.left_out,
         hidden=tuple(each.bullet_id for each in active if _has_hidden(each.content)),
         redacted=sum(
-            _text_and_keywords(was) != _text_and_keywords(now)
+            _get_texts(was) != _get_texts(now)
             for was, now in zip(accepted, new_bullets, strict=True)
         ),
     )
@@ -163,7 +163,7 @@ def _has_hidden(content: str) -> bool:
     return drop_hidden(content) != content
 
 
-def _text_and_keywords(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
+def _get_texts(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
     return bullet.content, bullet.keywords
 
 
@@ -171,43 +171,43 @@ def read_file(path: Path) -> str:
     """Return the text of a file. Raises UsageError."""
     try:
         if path.exists() and not path.is_file():
-            raise _usage_error(text("playbook.file_no_file", path=str(path)))
+            raise _build_error(text("playbook.file_no_file", path=str(path)))
         if path.stat().st_size > LARGEST:
-            raise _usage_error(text("playbook.file_large", path=str(path), most=LARGEST))
+            raise _build_error(text("playbook.file_large", path=str(path), most=LARGEST))
         return decode_text(path.read_bytes(), str(path))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else ""
-        raise _usage_error(text("playbook.file_unread", path=str(path), why=why or str(error))) from None
+        raise _build_error(text("playbook.file_unread", path=str(path), why=why or str(error))) from None
 
 
 def decode_text(data: bytes, name: str) -> str:
     """Decode the content of `name`. Raises UsageError."""
     if len(data) > LARGEST:
-        raise _usage_error(text("playbook.file_large", path=name, most=LARGEST))
+        raise _build_error(text("playbook.file_large", path=name, most=LARGEST))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _usage_error(text("playbook.file_utf8", path=name)) from None
+        raise _build_error(text("playbook.file_utf8", path=name)) from None
 
 
 async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> ReviewReason | None:
     """Return why lessons of `file` wait for review in the playbook of `folder`; None if they do not.
 
     `trusted`: the user trusts the folder."""
-    places = _places(file)
+    places = _get_paths(file)
     if await _is_tracked(*places):
         return "of_repository"
-    top = _repository_root(folder)
+    top = _find_root(folder)
     came_with_it = any(place.is_relative_to(top) for place in places)
     return "untrusted_folder" if came_with_it and not trusted else None
 
 
-def _places(file: Path) -> tuple[Path, Path]:
+def _get_paths(file: Path) -> tuple[Path, Path]:
     """Return the path by which a file is named, and its real path."""
     return file.absolute(), file.resolve()
 
 
-def _repository_root(folder: Path) -> Path:
+def _find_root(folder: Path) -> Path:
     """Return the root of the repository that contains a folder; without a repository the folder itself."""
     real = folder.resolve()
     return next((up for up in (real, *real.parents) if os.path.lexists(up / ".git")), real)
@@ -242,21 +242,21 @@ def _parse(content: str) -> tuple[PlaybookForm, ReadText]:
             form, read = "agents", read_agents(content)
     except UnreadableText as error:
         raise (
-            _usage_error(text("playbook.file_json", why=error.place)) if error.place else _no_lessons()
+            _build_error(text("playbook.file_json", why=error.place)) if error.place else _refuse_empty_file()
         ) from None
     if not read.bullets and start and form != "json":
-        raise _no_lessons()
+        raise _refuse_empty_file()
     return form, read
 
 
-def _no_lessons() -> UsageError:
-    return _usage_error(text("playbook.file_nothing"), text("playbook.file_forms"))
+def _refuse_empty_file() -> UsageError:
+    return _build_error(text("playbook.file_nothing"), text("playbook.file_forms"))
 
 
 def _redact(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
     """Return the bullet without secrets and invalid times."""
     times = {
-        name: value for name in ("created_at", "updated_at") if (value := _valid_time(getattr(bullet, name)))
+        name: value for name in ("created_at", "updated_at") if (value := _check_time(getattr(bullet, name)))
     }
     return bullet.model_copy(
         update={
@@ -265,18 +265,18 @@ def _redact(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
             **times,
             "helpful": min(bullet.helpful, MOST_COUNTED),
             "harmful": min(bullet.harmful, MOST_COUNTED),
-            "section": section_name(desk.redact(bullet.section)),
+            "section": clean_section_name(desk.redact(bullet.section)),
             "content": desk.redact(bullet.content),
             "keywords": tuple(map(desk.redact, bullet.keywords)),
         }
     )
 
 
-def _valid_time(time: str) -> str:
+def _check_time(time: str) -> str:
     return time if len(time) <= 40 and all(char in "0123456789-:.TZ+" for char in time) else ""
 
 
-def _usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
+def _build_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=hint))
 
 
@@ -288,7 +288,7 @@ def _find_new(
     A bullet without an id of this scope is not new if one of the existing bullets has the same section and
     text.
     """
-    anonymous = [id_parts(each.id, scope) is None for each in bullets]
+    anonymous = [parse_bullet_id(each.id, scope) is None for each in bullets]
     known_texts = (
         {_normalize(*each) for each in list_held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
     )
@@ -300,7 +300,7 @@ def _find_new(
 
 def _normalize(section: str, content: str) -> tuple[tuple[str, ...], str]:
     """Normalize the spelling of a section and the white space of a text."""
-    return section_words(section), " ".join(content.split())
+    return split_section(section), " ".join(content.split())
 
 
 def assign_ids(
@@ -313,17 +313,17 @@ def assign_ids(
     """
     last = Counter[str]()
     for bullet in bullets:
-        if (parts := id_parts(bullet.id, scope)) is not None:
+        if (parts := parse_bullet_id(bullet.id, scope)) is not None:
             last[parts[0]] = max(last[parts[0]], parts[1])
     assigned: set[str] = set()
     numbered: list[Bullet] = []
     for bullet in bullets:
-        parts = id_parts(bullet.id, scope)
+        parts = parse_bullet_id(bullet.id, scope)
         name = bullet.id
         if parts is None or name in assigned or is_taken(name):
-            slug = slug_of(bullet.section, scope) if parts is None else parts[0]
+            slug = build_slug(bullet.section, scope) if parts is None else parts[0]
             last[slug] += 1
-            while is_taken(name := bullet_id(slug, last[slug])):
+            while is_taken(name := format_bullet_id(slug, last[slug])):
                 last[slug] += 1
         assigned.add(name)
         numbered.append(bullet.model_copy(update={"id": name}))

@@ -115,7 +115,7 @@ class GeneratorFactory:
         return Redactor(secrets_of(self.config, os.environ))(message)
 
 
-def generator_playbooks_of(app: App) -> GeneratorPlaybooks:
+def get_playbooks(app: App) -> GeneratorPlaybooks:
     """Return the playbooks of the app's workspace and user, as its runs use them."""
     playbooks = app.runs.services.playbooks
     return GeneratorPlaybooks(playbooks if isinstance(playbooks, Playbooks) else None)

@@ -16,7 +16,7 @@ from daiku.playbook.rules.refused import (
     refuse_too_long,
     refuse_unknown_bullet,
 )
-from daiku.playbook.rules.sections import MOST_CHARACTERS, MOST_COUNTED, keywords_of, section_of
+from daiku.playbook.rules.sections import MOST_CHARACTERS, MOST_COUNTED, normalize_keywords, normalize_section
 from daiku.texts.rules.patterns import lazy
 
 _FIELDS = ("section", "content", "keywords", "active")
@@ -49,7 +49,7 @@ def build_bullet(delta: Delta, new_id: str, now: str) -> Bullet:
 
     An import passes its bullet as `after`, with counters, times, origin, and whether it is active.
     """
-    section = section_of(delta.section)
+    section = normalize_section(delta.section)
     if delta.origin == "import" and delta.after:
         imported = delta.after[0]
         return imported.model_copy(
@@ -57,7 +57,7 @@ def build_bullet(delta: Delta, new_id: str, now: str) -> Bullet:
                 "id": new_id,
                 "section": section,
                 "content": delta.content,
-                "keywords": keywords_of(delta.keywords),
+                "keywords": normalize_keywords(delta.keywords),
                 "helpful": min(imported.helpful, MOST_COUNTED),
                 "harmful": min(imported.harmful, MOST_COUNTED),
                 "created_at": imported.created_at if _TIME.fullmatch(imported.created_at) else now,
@@ -68,7 +68,7 @@ def build_bullet(delta: Delta, new_id: str, now: str) -> Bullet:
         id=new_id,
         section=section,
         content=delta.content,
-        keywords=keywords_of(delta.keywords),
+        keywords=normalize_keywords(delta.keywords),
         origin=delta.origin,
         created_at=now,
         updated_at=now,
@@ -113,10 +113,10 @@ def undo_delta(
         if state is None or state.is_deleted:
             return refuse_unknown_bullet(bullet_after.id)
         touching = [other for other in later if any(each.id == bullet_after.id for each in other.after)]
-        changed = _FIELDS if before is None else _changed_fields(before, bullet_after)
+        changed = _FIELDS if before is None else _list_changed_fields(before, bullet_after)
         if (
             (before is None and touching)
-            or any(name in changed for other in touching for name in _fields_set_by(other, bullet_after.id))
+            or any(name in changed for other in touching for name in _list_fields_set_by(other, bullet_after.id))
             or any(getattr(state.bullet, name) != getattr(bullet_after, name) for name in changed)
         ):
             return refuse_changed(bullet_after.id)
@@ -135,16 +135,16 @@ def undo_delta(
     return tuple(restored_states)
 
 
-def _changed_fields(before: Bullet, after: Bullet) -> tuple[str, ...]:
+def _list_changed_fields(before: Bullet, after: Bullet) -> tuple[str, ...]:
     """Return the fields that a change set to another value."""
     return tuple(name for name in _FIELDS if getattr(before, name) != getattr(after, name))
 
 
-def _fields_set_by(delta: Delta, name: str) -> tuple[str, ...]:
+def _list_fields_set_by(delta: Delta, name: str) -> tuple[str, ...]:
     """Return the fields of the bullet `name` that a change set to another value."""
     after = next(bullet for bullet in delta.after if bullet.id == name)
     before = next((bullet for bullet in delta.before if bullet.id == name), None)
-    return _FIELDS if before is None else _changed_fields(before, after)
+    return _FIELDS if before is None else _list_changed_fields(before, after)
 
 
 def list_ids(delta: Delta) -> tuple[str, ...]:
@@ -221,8 +221,8 @@ def _with_text(delta: Delta, state: BulletState, keywords: tuple[str, ...], now:
         state,
         now,
         content=delta.content or state.bullet.content,
-        section=section_of(delta.section) if delta.section else state.bullet.section,
-        keywords=keywords_of(keywords),
+        section=normalize_section(delta.section) if delta.section else state.bullet.section,
+        keywords=normalize_keywords(keywords),
     )
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from daiku.domain.playbook import Bullet
 from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import Vector
-from daiku.playbook.rules.relevance import lone_characters, stem
+from daiku.playbook.rules.relevance import find_lone_characters, stem
 
 K1, B = 1.2, 0.75
 """Parameters of BM25: saturation of repeated words, and normalization by text length."""
@@ -48,14 +48,14 @@ class Question(NamedTuple):
     fill: bool = False
 
 
-def text_of(bullet: Bullet) -> str:
+def get_search_text(bullet: Bullet) -> str:
     """Return the text that a bullet is searched by (B3.1)."""
     return " ".join((bullet.content, *bullet.keywords))
 
 
-def search_terms(text: str) -> list[str]:
+def split_search_terms(text: str) -> list[str]:
     """Return the terms of a text for comparison: stems of words, and single Chinese characters."""
-    return [*(stem(term) for term in terms(text)), *lone_characters(text)]
+    return [*(stem(term) for term in split_terms(text)), *find_lone_characters(text)]
 
 
 class Lessons:
@@ -79,23 +79,23 @@ class Lessons:
         """Add a lesson, or replace an earlier state of it; remove it if it is inactive."""
         number = self._numbers.setdefault(bullet.id, len(self._numbers))
         before = self.active.get(number)
-        if before is not None and not (bullet.active and text_of(before) == text_of(bullet)):
-            self._remove(number, text_of(before))
+        if before is not None and not (bullet.active and get_search_text(before) == get_search_text(bullet)):
+            self._remove(number, get_search_text(before))
             before = None
         if bullet.active:
             self.active[number] = bullet
             if before is None:
-                self._add_words(number, text_of(bullet))
+                self._add_words(number, get_search_text(bullet))
 
     def _add_words(self, number: int, text: str) -> None:
-        found_terms = search_terms(text)
+        found_terms = split_search_terms(text)
         for term, times in Counter(found_terms).items():
             self._postings.setdefault(term, {})[number] = times
         self._lengths[number] = len(found_terms)
         self._terms += len(found_terms)
 
     def _remove(self, number: int, text: str) -> None:
-        for term in set(search_terms(text)):
+        for term in set(split_search_terms(text)):
             del self._postings[term][number]
         self._terms -= self._lengths.pop(number)
         del self.active[number]
@@ -133,7 +133,7 @@ class Lessons:
 
     def by_words(self, question: str, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
         """Return the lessons that share words with the question, by BM25 over the rarest of them."""
-        counts = {term: len(self._postings.get(term, ())) for term in choose_terms(search_terms(question))}
+        counts = {term: len(self._postings.get(term, ())) for term in choose_terms(split_search_terms(question))}
         texts = len(self.active)
         usual = self._terms / texts if texts else 1.0
         scores: dict[int, float] = {}
@@ -148,7 +148,7 @@ class Lessons:
         return take_best([Ranked(number, score) for number, score in scores.items() if score >= least], most)
 
 
-def candidates_for(most: int) -> int:
+def count_candidates(most: int) -> int:
     """Return the number of candidates of each list for the best `most` of both."""
     return max(WIDER * most, LEAST_WIDE)
 
@@ -159,7 +159,7 @@ def search(lessons: Lessons, question: Question, alpha: float) -> list[Scored]:
     Equally good lessons keep the order of their addition.
     """
     hidden = question.hidden
-    listed = min(candidates_for(question.most), len(lessons.active) - len(hidden))
+    listed = min(count_candidates(question.most), len(lessons.active) - len(hidden))
     if listed <= 0:
         return []
     words = lessons.by_words(question.text, listed, hidden)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.playbook.rules.lessons.similar import FILLERS
 from daiku.texts.rules.patterns import lazy
 
@@ -57,29 +57,29 @@ class QuestionWords:
 
     def shares_words(self, text: str) -> bool:
         """Return True if `text` shares enough words with one sentence of the question."""
-        words = weights_of(text)
-        return any(_shared_weight(part, words) >= _required_weight(part) for part in self._parts)
+        words = weigh_words(text)
+        return any(_sum_shared(part, words) >= _compute_threshold(part) for part in self._parts)
 
 
 def _weigh_sentence(part: str) -> Mapping[str, float]:
     """Return the weights of the words of a sentence; a sentence of one word always searches for it."""
-    only = set(terms(part))
-    return {stem(word): 1.0 for word in only} if len(only) == 1 else weights_of(part)
+    only = set(split_terms(part))
+    return {stem(word): 1.0 for word in only} if len(only) == 1 else weigh_words(part)
 
 
-def _required_weight(part: Mapping[str, float]) -> float:
+def _compute_threshold(part: Mapping[str, float]) -> float:
     return max(LEAST_SHARED, min(MOST_SHARED, sum(part.values()) / PART_SHARED))
 
 
-def _shared_weight(part: Mapping[str, float], words: Mapping[str, float]) -> float:
+def _sum_shared(part: Mapping[str, float], words: Mapping[str, float]) -> float:
     return sum([weight for word, weight in part.items() if word in words])
 
 
 @lru_cache(maxsize=5_000)
-def weights_of(text: str) -> Mapping[str, float]:
+def weigh_words(text: str) -> Mapping[str, float]:
     """Return the weights of the word stems of a text; words without weight are left out."""
-    weights = {stem(term): weight for term in terms(text) if (weight := _weigh(term))}
-    return weights | dict.fromkeys(lone_characters(text), 1.0)
+    weights = {stem(term): weight for term in split_terms(text) if (weight := _weigh(term))}
+    return weights | dict.fromkeys(find_lone_characters(text), 1.0)
 
 
 def _weigh(term: str) -> float:
@@ -93,7 +93,7 @@ def _weigh(term: str) -> float:
     return 0.5 if any("\u3041" <= sign <= "\u30ff" for sign in term) else 1.0
 
 
-def lone_characters(text: str) -> list[str]:
+def find_lone_characters(text: str) -> list[str]:
     """Return the Chinese characters without a Chinese neighbor; each is a word."""
     return [] if text.isascii() else _ALONE.findall(text)
 

@@ -41,24 +41,24 @@ BULLET_ID = lazy(r"(?P<slug>[a-z]{2,6})-(?P<number>[0-9]{5,9})")
 """Pattern of a bullet's id."""
 
 
-def section_of(name: str) -> str:
+def normalize_section(name: str) -> str:
     """Normalize a section's name: one line, trimmed, the default one if it is empty."""
     return " ".join(name.split())[:LONGEST_SECTION].strip() or USUAL_SECTION
 
 
-def section_words(name: str) -> tuple[str, ...]:
+def split_section(name: str) -> tuple[str, ...]:
     """Return the words of a section's name, to compare names regardless of spelling."""
-    return tuple("".join(char if char.isalnum() else " " for char in section_of(name).casefold()).split())
+    return tuple("".join(char if char.isalnum() else " " for char in normalize_section(name).casefold()).split())
 
 
-def keywords_of(words: Iterable[str]) -> tuple[str, ...]:
+def normalize_keywords(words: Iterable[str]) -> tuple[str, ...]:
     """Normalize keywords: trimmed, distinct, not empty, at most MOST_KEYWORDS."""
     distinct = dict.fromkeys(word.strip()[:LONGEST_KEYWORD] for word in words)
     return tuple(word for word in distinct if word)[:MOST_KEYWORDS]
 
 
 @lru_cache(1_000)
-def slug_of(section: str, scope: PlaybookScope = "repository") -> str:
+def build_slug(section: str, scope: PlaybookScope = "repository") -> str:
     """Return the slug of a section in ids (R3.31).
 
     It has the first letters of the words (at most four), or the first three letters of a single word. In a
@@ -73,15 +73,15 @@ def slug_of(section: str, scope: PlaybookScope = "repository") -> str:
     return UNNAMED if slug.startswith(_PERSON) else slug
 
 
-def bullet_id(slug: str, number: int) -> str:
+def format_bullet_id(slug: str, number: int) -> str:
     """Return the id of the `number`th bullet of a slug: `shr-00001` (R3.31)."""
     return f"{slug}-{number:05d}"
 
 
-def id_parts(name: str, scope: PlaybookScope) -> tuple[str, int] | None:
+def parse_bullet_id(name: str, scope: PlaybookScope) -> tuple[str, int] | None:
     """Return the slug and the number of an id; None if the id does not belong to this scope."""
     match = BULLET_ID.fullmatch(name)
     if match is None or match["slug"].startswith(_PERSON) != (scope == "user"):
         return None
     number = int(match["number"])
-    return (match["slug"], number) if number and bullet_id(match["slug"], number) == name else None
+    return (match["slug"], number) if number and format_bullet_id(match["slug"], number) == name else None

@@ -16,7 +16,7 @@ _BulletText: TypeAlias = tuple[str, tuple[str, ...]]
 _NOTHING: _BulletText = ("", ())
 
 
-def diff_of(delta: Delta, now: Mapping[str, Bullet], language: str) -> str:
+def render_diff(delta: Delta, now: Mapping[str, Bullet], language: str) -> str:
     """Return the diff that `delta` made, or would make to the bullets as they are `now`.
 
     Below `@@ id @@` are the removed, added, and unchanged lines. Keywords are the last line of a bullet,
@@ -27,7 +27,7 @@ def diff_of(delta: Delta, now: Mapping[str, Bullet], language: str) -> str:
     return "".join(_format_diff(name, old, new) for name, old, new in diffs if old != new)
 
 
-def touched_by(delta: Delta) -> tuple[str, ...]:
+def list_touched_ids(delta: Delta) -> tuple[str, ...]:
     """Return the distinct ids of the bullets that `delta` names; a pending addition has none."""
     if delta.type == "add" and delta.status not in _MADE:
         return ()
@@ -36,15 +36,15 @@ def touched_by(delta: Delta) -> tuple[str, ...]:
 
 
 def _iter_applied(delta: Delta) -> Iterator[tuple[str, _BulletText, _BulletText]]:
-    before = {each.id: _text(each) for each in delta.before}
-    after = {each.id: _text(each) for each in delta.after}
+    before = {each.id: _get_text(each) for each in delta.before}
+    after = {each.id: _get_text(each) for each in delta.after}
     for name in dict.fromkeys((*before, *after)):
         yield name, before.get(name, _NOTHING), after.get(name, _NOTHING)
 
 
 def _iter_pending(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _BulletText, _BulletText]]:
     bullet = now.get(delta.bullet_id)
-    old = _NOTHING if bullet is None else _text(bullet)
+    old = _NOTHING if bullet is None else _get_text(bullet)
     match delta.type:
         case "add":
             yield delta.section, _NOTHING, (delta.content, delta.keywords)
@@ -60,10 +60,10 @@ def _iter_pending(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str
     if delta.type == "merge":
         for name in delta.bullet_ids:
             if name != delta.bullet_id and name in now:
-                yield name, _text(now[name]), _NOTHING
+                yield name, _get_text(now[name]), _NOTHING
 
 
-def _text(bullet: Bullet) -> _BulletText:
+def _get_text(bullet: Bullet) -> _BulletText:
     """Return the text of an active bullet that runs receive; empty for an inactive one."""
     return (bullet.content, bullet.keywords) if bullet.active else _NOTHING
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from daiku.dataclass import dataclass
 from daiku.domain.playbook import Bullet
-from daiku.playbook.rules.sections import USUAL_SECTION, section_of
+from daiku.playbook.rules.sections import USUAL_SECTION, normalize_section
 from daiku.texts.rules.patterns import lazy
 
 _BULLET = lazy(r"\[([^\]\s]+)\][ \t]*helpful=([0-9]{1,9})[ \t]+harmful=([0-9]{1,9})[ \t]*:: ?(.*)")
@@ -47,15 +47,15 @@ class UnreadableText(ValueError):
 # ---- ACE: `[slug-00001] helpful=X harmful=Y :: content` under `## SECTION`
 
 
-def ace_text(bullets: Iterable[Bullet]) -> str:
+def format_ace(bullets: Iterable[Bullet]) -> str:
     """Format bullets below the headers of their sections.
 
     Lines of a content that would be parsed as a header or a bullet, and empty lines at its end, are escaped
     by a backslash.
     """
     parts: list[str] = []
-    for section, members in by_section(bullets):
-        lines = [f"## {section}", *(_format_ace(each) for each in members)]
+    for section, members in group_by_section(bullets):
+        lines = [f"## {section}", *(_format_ace_bullet(each) for each in members)]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -88,14 +88,14 @@ def read_ace(text: str) -> ReadText:
                 )
             )
 
-    for number, line in enumerate(lines_of(text), 1):
+    for number, line in enumerate(split_file_lines(text), 1):
         if (bullet := _BULLET.fullmatch(line)) is not None:
             close()
             head = (bullet[1], int(bullet[2]), int(bullet[3]))
             lines = [bullet[4]]
         elif (header := _HEADER.fullmatch(line)) is not None:
             close()
-            head, section = None, section_name(header[1])
+            head, section = None, clean_section_name(header[1])
         elif _BROKEN.fullmatch(line) is not None:
             close()
             head = None
@@ -110,10 +110,10 @@ def read_ace(text: str) -> ReadText:
 
 def is_ace(text: str) -> bool:
     """Return True if a line of the text is a bullet in ACE's form."""
-    return any(_BULLET.fullmatch(line) for line in lines_of(text))
+    return any(_BULLET.fullmatch(line) for line in split_file_lines(text))
 
 
-def _format_ace(bullet: Bullet) -> str:
+def _format_ace_bullet(bullet: Bullet) -> str:
     first, *others = bullet.content.split("\n")
     lines = [_escape(line) for line in others]
     for at in range(len(lines) - 1, -1, -1):
@@ -135,7 +135,7 @@ def _unescape(line: str) -> str:
 # ---- JSON
 
 
-def json_text(bullets: Iterable[Bullet]) -> str:
+def format_json(bullets: Iterable[Bullet]) -> str:
     """Format bullets as a JSON list with all fields."""
     rows = [each.model_dump(mode="json", by_alias=True) for each in bullets]
     return json.dumps(rows, ensure_ascii=False, indent=2) + "\n"
@@ -162,15 +162,15 @@ def read_json(text: str) -> ReadText:
 # ---- shared
 
 
-def by_section(bullets: Iterable[Bullet]) -> Sequence[tuple[str, list[Bullet]]]:
+def group_by_section(bullets: Iterable[Bullet]) -> Sequence[tuple[str, list[Bullet]]]:
     """Group bullets by section; sections are in the order of their first bullets."""
     groups: dict[str, list[Bullet]] = {}
     for bullet in bullets:
-        groups.setdefault(section_name(bullet.section), []).append(bullet)
+        groups.setdefault(clean_section_name(bullet.section), []).append(bullet)
     return tuple(groups.items())
 
 
-def lines_of(text: str) -> list[str]:
+def split_file_lines(text: str) -> list[str]:
     r"""Split a text into lines at `\n`, or at `\r\n` if its first line ends with it."""
     text = text.removeprefix("\ufeff")
     if text.split("\n", 1)[0].endswith("\r"):
@@ -178,19 +178,19 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n")
 
 
-def section_name(name: str) -> str:
+def clean_section_name(name: str) -> str:
     """Normalize a section's name for a header: one line, printable; the default one if nothing is left."""
-    return section_of("".join(char for char in name if char.isprintable() or char.isspace()))
+    return normalize_section("".join(char for char in name if char.isprintable() or char.isspace()))
 
 
 # ---- AGENTS.md: a list below the header of each section, without ids and counters
 
 
-def agents_text(bullets: Iterable[Bullet]) -> str:
+def format_agents(bullets: Iterable[Bullet]) -> str:
     """Format bullets as a list below the header of each section; further lines of a bullet are indented."""
     parts: list[str] = []
-    for section, members in by_section(bullets):
-        items = [_format_item(each.content) for each in members]
+    for section, members in group_by_section(bullets):
+        items = [_format_agents_item(each.content) for each in members]
         parts.append("\n".join([f"## {section}", "", *items]) + "\n")
     return "\n".join(parts)
 
@@ -209,7 +209,7 @@ def read_agents(text: str) -> ReadText:
             bullets.append(Bullet(id="", section=section, content="\n".join(lines), origin="import"))
             item.clear()
 
-    for number, line in enumerate(lines_of(text), 1):
+    for number, line in enumerate(split_file_lines(text), 1):
         if fence:
             left_out.append(number)
             fence = "" if line.startswith(fence) else fence
@@ -220,7 +220,7 @@ def read_agents(text: str) -> ReadText:
             item.append(match[1] or "")
         elif (header := _AGENTS_HEADER.fullmatch(line)) is not None:
             close()
-            section = section_name(header[1])
+            section = clean_section_name(header[1])
         elif item and item[-1] and line.strip() and not _FENCE.match(line):
             item.append(_INDENT + line)  # lazy continuation line of the item
         elif line.strip():
@@ -232,7 +232,7 @@ def read_agents(text: str) -> ReadText:
     return ReadText(tuple(each for each in bullets if each.content.strip()), tuple(left_out))
 
 
-def _format_item(content: str) -> str:
+def _format_agents_item(content: str) -> str:
     first, *others = content.split("\n")
     lines = [f"{_INDENT}{line}" if line else "" for line in others]
     for at in range(len(lines) - 1, -1, -1):

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.guard.rules.commands.bash import read_script
 from daiku.guard.rules.commands.judge import LOOKING, read_only
-from daiku.playbook.rules.lessons.intents import NAMES_ONLY, Intent, asks_for_less, intent_of
+from daiku.playbook.rules.lessons.intents import NAMES_ONLY, Intent, asks_for_less, find_intent
 from daiku.team.rules.proof.attempts import Attempts
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
 from daiku.team.rules.proof.checks import can_discard_exit_code
@@ -99,7 +99,7 @@ def check_intent(command: str) -> Intent | None:
 def _intent_of_words(words: Sequence[str]) -> Intent | None:
     if not words or words[0].rpartition("/")[2] in NAMES_ONLY or not _SHOWS_ONLY.isdisjoint(words):
         return None
-    intent = intent_of(shlex.join(words[:_MOST_WORDS]))
+    intent = find_intent(shlex.join(words[:_MOST_WORDS]))
     return intent if intent is not None and intent.purpose in _CHECKING else None
 
 

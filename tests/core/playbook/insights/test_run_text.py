@@ -17,10 +17,10 @@ from daiku.domain.events import (
 )
 from daiku.playbook.rules.insights.run_text import (
     LONGEST,
-    chunks_of,
+    select_chunks,
     has_reflection,
     needs_reflection,
-    text_of_run,
+    format_run,
 )
 from daiku.texts.text import Text
 from tests.playbook.happened import ran
@@ -53,7 +53,7 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
         ("r1", None, "coordinator", RunFinished(status="completed")),
         ("r3", None, "coordinator", RunStarted(prompt="Another thing.")),
     )
-    assert text_of_run(chunks_of(chunks, "r1")).split("\n") == [
+    assert format_run(select_chunks(chunks, "r1")).split("\n") == [
         "The person asked: Test it.",
         "coordinator handed work to runner: the tests",
         "runner was asked: the tests",
@@ -67,12 +67,12 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
 @given(st.lists(st.text(max_size=200).map(lambda text: text * 300), max_size=40))
 def test_it_is_never_longer_than_its_bound(outputs: list[str]) -> None:
     chunks = run(*(ran("make", 1, output) for output in outputs))
-    assert len(text_of_run(chunks)) <= LONGEST + 100  # the note of what was left out
+    assert len(format_run(chunks)) <= LONGEST + 100  # the note of what was left out
 
 
 def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
     noise = "\n".join(f"line {n}" for n in range(100_000))
-    whole = text_of_run(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
+    whole = format_run(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
     assert "AssertionError: 3 != 4" in whole
 
 

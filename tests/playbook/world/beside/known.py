@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from daiku.domain.playbook import Verdict
 from daiku.models.tokens import estimate
-from daiku.playbook.rules.evidence.outcome import outcomes_of
+from daiku.playbook.rules.evidence.outcome import judge_runs
 from daiku.playbook.rules.lessons.curate import merge_proposals
 from daiku.playbook.rules.lessons.reflect import reflect
 from daiku.playbook.rules.lessons.similar import are_near_duplicates
@@ -31,7 +31,7 @@ def verdicts_of(attempt: Attempt) -> Mapping[str, Verdict]:
     """What our rules say that the attempt showed of each lesson that it was told and that it named."""
     return {
         each.observation.bullet: each.observation.verdict
-        for one in outcomes_of(attempt.chunks)
+        for one in judge_runs(attempt.chunks)
         for each in one.bullets
     }
 

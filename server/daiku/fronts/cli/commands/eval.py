@@ -20,7 +20,7 @@ from daiku.eval.attempt import Setting
 from daiku.eval.compare import compare_evaluations
 from daiku.eval.evaluate import EvaluationPlan, evaluate
 from daiku.eval.results import EvalAttempt, Evaluation
-from daiku.eval.task import BUILTIN, Task, builtin_folder, choose_tasks, is_builtin, read_tasks
+from daiku.eval.task import BUILTIN, Task, find_builtin_folder, choose_tasks, is_builtin, read_tasks
 from daiku.fronts.cli.app_setup import print_notices, settings_for
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.evaluations import (
@@ -87,7 +87,7 @@ class EvalOptions:
 @click.option("--setup-network", is_flag=True, help=say("help.eval.setup_network"))
 def eval_(**options: Any) -> int:
     options = EvalOptions(**options)
-    folder = builtin_folder() if options.folder == BUILTIN else Path(options.folder)
+    folder = find_builtin_folder() if options.folder == BUILTIN else Path(options.folder)
     if options.baseline and (options.compare or options.overrides):
         raise usage_error(say("error.eval_two_sides"))
     if options.with_lesson and (options.baseline or options.compare or options.overrides):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daiku.domain.messages import Usage
-from daiku.eval.attempt import missing_programs
+from daiku.eval.attempt import find_missing_programs
 from daiku.eval.results import Comparison, EvalAttempt, Evaluation, Outcome, Ratio, Totals
 from daiku.eval.task import Task
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe
@@ -44,7 +44,7 @@ def command_lines(tasks: Sequence[Task]) -> Iterator[str]:
 
 
 def _missing_note(task: Task) -> str:
-    missing = missing_programs(task)
+    missing = find_missing_programs(task)
     return f"  ({say('eval.needs', names=safe(', '.join(missing)))})" if missing else ""
 
 

@@ -191,10 +191,10 @@ def revised_patch(state: State, old: str) -> PatchJSON | None:
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
     """Return the Trajectory as JSON, with its null fields."""
-    from daiku.playbook.desk.generator import build_generators, generator_playbooks_of  # when used
+    from daiku.playbook.desk.generator import build_generators, get_playbooks  # when used
 
     app = await c.app()
-    playbooks = generator_playbooks_of(app)
+    playbooks = get_playbooks(app)
     agent = build_generators(app, playbooks, c.protocol.language).generator_agent(
         _GeneratorRun(playbooks, c, p)
     )

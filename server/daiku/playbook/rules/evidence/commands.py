@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
-from daiku.playbook.rules.lessons.replaced import replaced_commands
+from daiku.playbook.rules.lessons.replaced import find_replaced_commands
 from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import is_missing
 from daiku.texts.rules.patterns import lazy
@@ -69,7 +69,7 @@ class TriedCommand(NamedTuple):
         return is_missing(self.exit_code, self.output)
 
 
-def advised_commands(text: str) -> tuple[tuple[str, ...], ...]:
+def find_advised_commands(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each command that a lesson advises to run; those that it warns of are left out."""
     commands: list[tuple[str, ...]] = []
     for span in list(_NAMED.finditer(text))[:MOST_NAMED]:
@@ -77,7 +77,7 @@ def advised_commands(text: str) -> tuple[tuple[str, ...], ...]:
             continue
         inside = span["block"] or span["span"] or span["line"] or ""
         lines = (normalize_command(line.strip().removeprefix("$ ")) for line in inside.splitlines())
-        commands += [words for line in lines if (words := _command_words(line))]
+        commands += [words for line in lines if (words := _parse_words(line))]
     return tuple(dict.fromkeys(commands))
 
 
@@ -88,7 +88,7 @@ def looks_like_a_command(words: Sequence[str]) -> bool:
     )
 
 
-def tried_commands(chunks: Iterable[Chunk]) -> tuple[TriedCommand, ...]:
+def find_tried_commands(chunks: Iterable[Chunk]) -> tuple[TriedCommand, ...]:
     """Return the commands that ended, those of nested runs included, in the order of their ends."""
     calls: dict[str, str] = {}
     tried: list[TriedCommand] = []
@@ -118,7 +118,7 @@ def runs_command(line: str, words: Sequence[str]) -> bool:
     return False
 
 
-def replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mapping[int, TriedCommand]:
+def find_replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mapping[int, TriedCommand]:
     """Return the command that passed in place of each failed one, by the `seq` of the failure.
 
     These are the commands that a lesson by rule would name. A command that passed at some time, or that is a
@@ -127,7 +127,7 @@ def replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mappi
     by_seq = {each.seq: each for each in runs}
     passed_once = {normalize_command(each.command) for each in runs if each.passed}
     passed_instead: dict[int, TriedCommand] = {}
-    for lesson in replaced_commands(chunks):
+    for lesson in find_replaced_commands(chunks):
         if lesson.why != "command_replaced":
             continue
         *failed, passed = (by_seq.get(place.seq) for place in lesson.evidence)
@@ -145,7 +145,7 @@ def _is_warned_of(text: str, start: int, end: int) -> bool:
     )
 
 
-def _command_words(line: str) -> tuple[str, ...]:
+def _parse_words(line: str) -> tuple[str, ...]:
     """Return the words of a command up to its first placeholder; empty if it cannot be a command."""
     words: list[str] = []
     for word in line.split(" "):

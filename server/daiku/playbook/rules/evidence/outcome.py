@@ -26,11 +26,11 @@ from daiku.domain.runs import TerminalStatus, is_success
 from daiku.edits.rules.changes.choose import parse_hunks
 from daiku.playbook.rules.evidence.commands import (
     TriedCommand,
-    advised_commands,
+    find_advised_commands,
     looks_like_a_command,
-    replacements,
+    find_replacements,
     runs_command,
-    tried_commands,
+    find_tried_commands,
 )
 from daiku.run.rules.state.fold import fold
 
@@ -79,7 +79,7 @@ class Edits(NamedTuple):
             self.before.setdefault(checkpoint, tuple(self.decisions))
 
 
-def edits_of(chunks: Iterable[Chunk]) -> Edits:
+def collect_edits(chunks: Iterable[Chunk]) -> Edits:
     """Return the edits of a session, from its chunks in order."""
     edits = Edits([], [], {})
     edit_requests: set[str] = set()
@@ -100,7 +100,7 @@ def edits_of(chunks: Iterable[Chunk]) -> Edits:
                     edits.add(FileEdit(chunk.run, "", chunk.seq), "partial")
             case Review() as review:
                 edits.save_decisions(review.checkpoint_id)
-                _decide(edits, review, chunk.seq)
+                _apply_review(edits, review, chunk.seq)
             case Restored(checkpoint_id=checkpoint, redo=redo):
                 edits.save_decisions(redo)
                 _restore(edits, edits.before.get(checkpoint), chunk.seq)
@@ -119,7 +119,7 @@ def _restore(edits: Edits, saved: tuple[EditDecision, ...] | None, seq: int) -> 
             edits.decisions[at] = earlier
 
 
-def _decide(edits: Edits, review: Review, seq: int) -> None:
+def _apply_review(edits: Edits, review: Review, seq: int) -> None:
     """Apply a review to the open edits of its file."""
     at = [n for n, each in enumerate(edits.files) if each.path == review.path]
     at = [n for n in at if edits.decisions[n].fate in ("open", "partial")]
@@ -140,17 +140,17 @@ def _is_of_all(files: Sequence[FileEdit], review: Review) -> bool:
     left = frozenset[str]()
     for each in files:
         left = (left - each.removed) | each.added
-    return bool(left) and left <= _marked((review.lines or "").splitlines(), "+")
+    return bool(left) and left <= _filter_by_mark((review.lines or "").splitlines(), "+")
 
 
 def _read_edit(diff: str, path: str, run: str, seq: int) -> FileEdit:
     """Read what a diff does to one file."""
-    hunks = [each.body.splitlines()[1:] for each in parse_hunks(diff) if _path_of(each.head) == path]
+    hunks = [each.body.splitlines()[1:] for each in parse_hunks(diff) if _parse_path(each.head) == path]
     lines = [line for hunk in hunks for line in hunk]
-    return FileEdit(run, path, seq, len(hunks), _marked(lines, "+"), _marked(lines, "-"))
+    return FileEdit(run, path, seq, len(hunks), _filter_by_mark(lines, "+"), _filter_by_mark(lines, "-"))
 
 
-def _marked(lines: Iterable[str], mark: str) -> frozenset[str]:
+def _filter_by_mark(lines: Iterable[str], mark: str) -> frozenset[str]:
     """Return the lines with this mark, without it; blank ones are left out."""
     return frozenset(line[1:] for line in lines if line.startswith(mark) and line[1:].strip())
 
@@ -158,7 +158,7 @@ def _marked(lines: Iterable[str], mark: str) -> frozenset[str]:
 _HEADS = ("+++ b/", "rename to ", "--- a/")
 
 
-def _path_of(head: str) -> str:
+def _parse_path(head: str) -> str:
     """Return the path of a file after the change, by the head of its diff."""
     lines = head.splitlines()
     for mark in _HEADS:
@@ -206,12 +206,12 @@ class RunOutcome(NamedTuple):
     bullets: tuple[LessonVerdict, ...]
 
 
-def outcomes_of(chunks: Iterable[Chunk]) -> tuple[RunOutcome, ...]:
+def judge_runs(chunks: Iterable[Chunk]) -> tuple[RunOutcome, ...]:
     """Return the outcomes of all ended top-level runs of a session, by its chunks in any order.
 
     Chunks after the end of a run count too: a later review or undo decides on its edits."""
     ordered = sorted({chunk.seq: chunk for chunk in chunks}.values(), key=lambda chunk: chunk.seq)
-    tops, edits, tags = top_runs(ordered), edits_of(ordered), dict[tuple[str, str], Tag]()
+    tops, edits, tags = top_runs(ordered), collect_edits(ordered), dict[tuple[str, str], Tag]()
     by_top: dict[str, list[Chunk]] = {}
     for chunk in ordered:
         by_top.setdefault(tops[chunk.run], []).append(chunk)
@@ -239,7 +239,7 @@ def outcomes_of(chunks: Iterable[Chunk]) -> tuple[RunOutcome, ...]:
     return tuple(outcomes)
 
 
-def latest_verdicts(outcomes: Iterable[RunOutcome]) -> tuple[LessonVerdict, ...]:
+def select_latest_verdicts(outcomes: Iterable[RunOutcome]) -> tuple[LessonVerdict, ...]:
     """Return one verdict on each lesson from several records of a run: a session and its forks.
 
     The greatest weight wins, then the later time.
@@ -283,17 +283,17 @@ def _judge_run(
     uncited = LessonEvidence("not_cited", "neutral", own[-1].seq, NONE)
     evidence = {name: uncited for name in lessons if name in cited or name in received}
     by_edits: list[str] = []
-    tried = tried_commands(own) if not cited.isdisjoint(evidence) else ()
-    replaced_by = replacements(own, tried)
+    tried = find_tried_commands(own) if not cited.isdisjoint(evidence) else ()
+    replaced_by = find_replacements(own, tried)
     for name in evidence:
         if name not in cited:
             continue
-        commands = advised_commands(lessons[name].text)
+        commands = find_advised_commands(lessons[name].text)
         found_evidence = [*_judge_commands(tried, replaced_by, commands), *_judge_refusals(own, commands)]
         if found_evidence:
             evidence[name] = max(found_evidence, key=lambda each: each.seq)
         elif any(looks_like_a_command(words) for words in commands):
-            evidence[name] = _neutral_evidence(own[-1])
+            evidence[name] = _build_neutral_evidence(own[-1])
         else:
             by_edits.append(name)
     if by_edits:
@@ -368,7 +368,7 @@ def _judge_edits(edits: Sequence[EditDecision], *, alone: bool) -> LessonEvidenc
 
 def _judge_end(own: Sequence[Chunk], edits: Sequence[tuple[FileEdit, EditDecision]]) -> LessonEvidence:
     """Return the evidence of a completed run: its last checks, else the edits that were kept."""
-    neutral, event = _neutral_evidence(own[-1]), own[-1].event
+    neutral, event = _build_neutral_evidence(own[-1]), own[-1].event
     assert isinstance(event, RunFinished)
     if not is_success(event.status) or (event.plan is not None and event.plan.failed):
         return neutral
@@ -380,7 +380,7 @@ def _judge_end(own: Sequence[Chunk], edits: Sequence[tuple[FileEdit, EditDecisio
     return LessonEvidence("edits_kept", "helpful", own[-1].seq, WEAK) if edits else neutral
 
 
-def _neutral_evidence(end: Chunk) -> LessonEvidence:
+def _build_neutral_evidence(end: Chunk) -> LessonEvidence:
     """Return the neutral evidence of a run that shows nothing."""
     assert isinstance(end.event, RunFinished)
     why = _OF_STATUS.get(end.event.status, "nothing_shown")

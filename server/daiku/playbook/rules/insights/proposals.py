@@ -8,14 +8,14 @@ from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import RunFinished
 from daiku.domain.held import CurationOperation, Reflected
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Playbook
-from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
-from daiku.playbook.rules.sections import SECTIONS, section_of
+from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
+from daiku.playbook.rules.sections import SECTIONS, normalize_section
 
 USUAL = "common_mistakes"
 """Section of an insight without a built-in section."""
 
 
-def insights_of(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
+def find_insights(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
     """Return the recorded insights as proposals, with the end of their run as evidence."""
     return tuple(
         _to_proposal(operation, place)
@@ -96,13 +96,13 @@ def _iter_operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperatio
 
 def _to_proposal(operation: CurationOperation, place: LearntFrom) -> Proposal:
     content = " ".join(operation.content.split())
-    section = section_of(operation.section)
+    section = normalize_section(operation.section)
     return Proposal(
         section=section if section in SECTIONS else USUAL,
         content=content,
         why="insight",
         evidence=(place,),
-        keywords=code_spans(content),
+        keywords=find_code_spans(content),
         origin="model",
         about=operation.id if operation.type == "UPDATE" else "",
     )

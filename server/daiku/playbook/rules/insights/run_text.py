@@ -31,7 +31,7 @@ SHARES = (2000, 800, 300, 120)
 """Maximum lengths of one result or message in characters; the largest one is used that fits."""
 
 
-def chunks_of(chunks: Sequence[Chunk], run: str) -> list[Chunk]:
+def select_chunks(chunks: Sequence[Chunk], run: str) -> list[Chunk]:
     """Return the chunks of a top-level run and of its nested runs, up to its end."""
     tops = top_runs(chunks)
     own = [each for each in chunks if tops[each.run] == run]
@@ -84,13 +84,13 @@ def has_reflection(chunks: Sequence[Chunk], run: str) -> bool:
     return any(is_reflection(chunk) and chunk.parent == run for chunk in chunks)
 
 
-def received_lessons(chunks: Sequence[Chunk]) -> tuple[Lesson, ...]:
+def list_received_lessons(chunks: Sequence[Chunk]) -> tuple[Lesson, ...]:
     """Return the distinct lessons that a run received."""
     starts = (each.event for each in chunks if isinstance(each.event, RunStarted))
     return tuple({each.id: each for start in starts for each in start.lessons}.values())
 
 
-def text_of_run(chunks: Sequence[Chunk]) -> str:
+def format_run(chunks: Sequence[Chunk]) -> str:
     """Return a run as text of at most `LONGEST` characters. Results are truncated first."""
     lines = ""
     for share in SHARES:

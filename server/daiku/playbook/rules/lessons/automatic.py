@@ -10,7 +10,7 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, HandoffEnd, RunSta
 from daiku.domain.playbook import Delta
 from daiku.guard.rules.commands.judge import CommandRules, judge
 from daiku.guard.rules.redact import MARK
-from daiku.playbook.rules.lessons.proposal import code_spans
+from daiku.playbook.rules.lessons.proposal import find_code_spans
 
 Allows = Callable[[str], bool]
 """Predicate of a command line: True if the user's approval is not needed to run it."""
@@ -29,7 +29,7 @@ def needs_review(change: Delta, allows: Allows) -> bool:
         return True
     if change.type == "merge":
         return False
-    commands = code_spans(change.content) if change.why in _ABOUT_COMMANDS else ()
+    commands = find_code_spans(change.content) if change.why in _ABOUT_COMMANDS else ()
     return not commands or not all(map(allows, commands))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from daiku.dataclass import replace
 from daiku.domain.playbook import Bullet, Delta, Playbook
-from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
+from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
 from daiku.playbook.rules.lessons.similar import Alike, adds_words, have_same_meaning, mask_numbers
 
 MOST = 8
@@ -45,10 +45,10 @@ def curate(
 def find_confirmed(proposals: Sequence[Proposal], decided: Sequence[Delta], alike: Alike) -> list[Delta]:
     """Return the pending changes that one of `proposals`, from another run, repeats."""
     pending = (each for each in decided if each.status == "proposed" and each.type in ("add", "update"))
-    return [each for each in pending if any(_repeats(proposal, each, alike) for proposal in proposals)]
+    return [each for each in pending if any(_is_repetition(proposal, each, alike) for proposal in proposals)]
 
 
-def _repeats(proposal: Proposal, pending: Delta, alike: Alike) -> bool:
+def _is_repetition(proposal: Proposal, pending: Delta, alike: Alike) -> bool:
     """Return True if a proposal says the same as a pending change, or replaces the same command."""
     if have_same_meaning(proposal.content, pending.content, alike):
         return True
@@ -79,10 +79,10 @@ def refine(playbook: Playbook, alike: Alike, *, changed: Collection[str] | None 
         groups.append((bullet, []))
         if is_compared:
             changed_groups.append(groups[-1])
-    return tuple(_merge(first, others) for first, others in groups if others)
+    return tuple(_build_merge(first, others) for first, others in groups if others)
 
 
-def _merge(first: Bullet, others: Sequence[Bullet]) -> Delta:
+def _build_merge(first: Bullet, others: Sequence[Bullet]) -> Delta:
     keywords = dict.fromkeys(word for each in (first, *others) for word in each.keywords)
     return Delta(
         id="",
@@ -122,17 +122,17 @@ def _to_change(proposal: Proposal, active: Sequence[Bullet], alike: Alike) -> De
     """Return the change that a proposal leads to; None if there is nothing to change."""
     same = next((each for each in active if have_same_meaning(proposal.content, each.content, alike)), None)
     if same is not None and _is_refuted(same):  # a model's repetition is no evidence
-        return None if proposal.origin == "model" else _tag(proposal, same)
+        return None if proposal.origin == "model" else _build_tag(proposal, same)
     if same is not None:
         is_known = same.origin == "person" or not adds_words(proposal.content, same.content)
-        return None if is_known else _update(proposal, same)
+        return None if is_known else _build_update(proposal, same)
     good = [each for each in active if not _is_refuted(each)]
     target = next((each for each in good if _is_about(proposal, each)), None)
     target = target or next((each for each in good if each.id == proposal.about), None)
     if target is not None:
-        return _update(proposal, target)
+        return _build_update(proposal, target)
     near = next((each for each in good if _is_near(proposal, each, alike)), None)
-    return _add(proposal) if near is None else _update(proposal, near)
+    return _build_add(proposal) if near is None else _build_update(proposal, near)
 
 
 def _is_refuted(bullet: Bullet) -> bool:
@@ -142,16 +142,16 @@ def _is_refuted(bullet: Bullet) -> bool:
 
 def _is_about(proposal: Proposal, bullet: Bullet) -> bool:
     """Return True if the bullet mentions a command that fails or is rejected according to the proposal."""
-    return not set(proposal.failed).isdisjoint(code_spans(bullet.content))
+    return not set(proposal.failed).isdisjoint(find_code_spans(bullet.content))
 
 
 def _is_near(proposal: Proposal, bullet: Bullet, alike: Alike) -> bool:
     """Return True if the bullet has nearly the same words about the same commands, but contradicts them."""
-    same_commands = set(code_spans(proposal.content)) == set(code_spans(bullet.content))
+    same_commands = set(find_code_spans(proposal.content)) == set(find_code_spans(bullet.content))
     return same_commands and alike(mask_numbers(proposal.content), mask_numbers(bullet.content))
 
 
-def _add(proposal: Proposal) -> Delta:
+def _build_add(proposal: Proposal) -> Delta:
     return Delta(
         id="",
         type="add",
@@ -164,7 +164,7 @@ def _add(proposal: Proposal) -> Delta:
     )
 
 
-def _tag(proposal: Proposal, bullet: Bullet) -> Delta:
+def _build_tag(proposal: Proposal, bullet: Bullet) -> Delta:
     """Return a `helpful` tag: a run confirmed a bullet that others had refuted."""
     return Delta(
         id="",
@@ -178,8 +178,8 @@ def _tag(proposal: Proposal, bullet: Bullet) -> Delta:
     )
 
 
-def _update(proposal: Proposal, bullet: Bullet) -> Delta:
+def _build_update(proposal: Proposal, bullet: Bullet) -> Delta:
     keywords = tuple(dict.fromkeys((*proposal.keywords, *bullet.keywords)))
-    return _add(proposal).model_copy(
+    return _build_add(proposal).model_copy(
         update={"type": "update", "bullet_id": bullet.id, "section": bullet.section, "keywords": keywords}
     )

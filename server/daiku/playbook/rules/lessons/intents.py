@@ -73,7 +73,7 @@ class Intent:
 
 
 @lru_cache(maxsize=512)
-def intent_of(command: str) -> Intent | None:
+def find_intent(command: str) -> Intent | None:
     """Return the intent of a command; None if it only reads, cannot be parsed, or does not fit a lesson."""
     if not 0 < len(command) <= LONGEST or "`" in command or "\n" in command or not command.isprintable():
         return None
@@ -104,7 +104,7 @@ def intent_of(command: str) -> Intent | None:
         tasks = [word for word in rest[1:] if not word.startswith("-") and word != "run"]
         program = f"{program} {tasks[0]}" if tasks else program
     return Intent(
-        _find_purpose(command, program, _task_operands(program, rest[1:])), program, tuple(lead), rest[1:]
+        _find_purpose(command, program, _select_operands(program, rest[1:])), program, tuple(lead), rest[1:]
     )
 
 
@@ -148,7 +148,7 @@ def _find_main(commands: tuple[SimpleCommand, ...]) -> SimpleCommand:
     )
 
 
-def _task_operands(program: str, rest: tuple[str, ...]) -> str:
+def _select_operands(program: str, rest: tuple[str, ...]) -> str:
     """Return the operands of a program that may name its task.
 
     For an unknown program these are the first ones: `frob run lint-parser`, `frob -C parser test`, `frob

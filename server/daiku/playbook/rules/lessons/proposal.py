@@ -37,7 +37,7 @@ class Proposal:
     about: str = ""
 
 
-def code_spans(text: str) -> tuple[str, ...]:
+def find_code_spans(text: str) -> tuple[str, ...]:
     """Return the distinct code spans in `text`, with normalized white space."""
     return tuple(dict.fromkeys(" ".join(span.split()) for span in _SPAN.findall(text) if span.strip()))
 

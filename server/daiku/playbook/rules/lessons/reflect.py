@@ -17,7 +17,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.playbook import LearntFrom
 from daiku.playbook.rules.lessons.proposal import Proposal
-from daiku.playbook.rules.lessons.replaced import replaced_commands
+from daiku.playbook.rules.lessons.replaced import find_replaced_commands
 from daiku.run.rules.state.state import PERSON
 from daiku.texts.rules.patterns import lazy
 
@@ -67,12 +67,12 @@ def reflect(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
     Nested runs, reviews, and the next words of the user are included. Texts consist of command lines and of
     the user's words only.
     """
-    proposals = [*replaced_commands(chunks), *_find_rejections(chunks), *_find_corrections(chunks)]
+    proposals = [*find_replaced_commands(chunks), *_find_rejections(chunks), *_find_corrections(chunks)]
     proposals.sort(key=lambda each: each.evidence[-1].seq)
     return tuple(proposals)
 
 
-def place_of(chunk: Chunk) -> LearntFrom:
+def get_place(chunk: Chunk) -> LearntFrom:
     """Return the location of a chunk as evidence."""
     return LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
 
@@ -101,7 +101,7 @@ def _propose_rejection(request: Chunk, answer: Chunk, words: str) -> Proposal:
             section="tool_usage",
             content=f"Do not run `{line}`: {words}",
             why="rejected",
-            evidence=(place_of(request), place_of(answer)),
+            evidence=(get_place(request), get_place(answer)),
             keywords=(line,),
             failed=(line,),
         )
@@ -109,7 +109,7 @@ def _propose_rejection(request: Chunk, answer: Chunk, words: str) -> Proposal:
         section="review_feedback",
         content=words,
         why="rejected",
-        evidence=(place_of(request), place_of(answer)),
+        evidence=(get_place(request), get_place(answer)),
     )
 
 
@@ -148,7 +148,7 @@ def _propose_correction(chunk: Chunk, message: str, *, is_request: bool, undone:
             section="review_feedback" if undone else "project_conventions",
             content=words,
             why="rejected" if undone else "corrected",
-            evidence=(place_of(chunk),),
+            evidence=(get_place(chunk),),
         )
 
 

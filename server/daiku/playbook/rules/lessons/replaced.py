@@ -15,7 +15,7 @@ from daiku.playbook.rules.lessons.intents import (
     differ_in_folder,
     differs_in_form,
     have_same_intent,
-    intent_of,
+    find_intent,
 )
 from daiku.playbook.rules.lessons.proposal import Proposal, Taught
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
@@ -66,7 +66,7 @@ class CommandRun:
     edits: int
 
 
-def replaced_commands(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
+def find_replaced_commands(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
     """Yield a lesson for each command that failed and did not pass later without help."""
     commands = _list_commands(chunks)
     reported: set[str] = set()
@@ -98,11 +98,11 @@ def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:
             case ToolResponse(id=call_id, tool="shell/run") as response if call_id in calls:
                 call_chunk, command = calls.pop(call_id)
                 code = find_exit_code(response.data)
-                intent = intent_of(command)
+                intent = find_intent(command)
                 if code is None or intent is None:
                     continue
                 place = LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
-                if _is_uninformative(command) or (code == 0 and _ran_nothing(command, response)):
+                if _is_uninformative(command) or (code == 0 and _has_run_nothing(command, response)):
                     continue
                 is_wrong_call = code in CANNOT_RUN or (code != 0 and _has_output(_WRONG_CALL, response))
                 lacks_file = code != 0 and not is_wrong_call and _has_output(_NO_FILE, response)
@@ -129,14 +129,14 @@ def _is_uninformative(command: str) -> bool:
 
 
 def _has_output(pattern: re.Pattern[str], response: ToolResponse) -> bool:
-    return pattern.search(_output(response)) is not None
+    return pattern.search(_get_output(response)) is not None
 
 
-def _ran_nothing(command: str, response: ToolResponse) -> bool:
-    return is_test_command(command) and count_tests(_output(response)) == 0
+def _has_run_nothing(command: str, response: ToolResponse) -> bool:
+    return is_test_command(command) and count_tests(_get_output(response)) == 0
 
 
-def _output(response: ToolResponse) -> str:
+def _get_output(response: ToolResponse) -> str:
     output = (response.data or {}).get("output")
     return output if isinstance(output, str) else response.result
 

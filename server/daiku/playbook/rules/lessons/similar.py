@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from daiku.memory.rules.hashed import hash_vector
-from daiku.memory.rules.terms import terms
+from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import Vector, cosine
-from daiku.playbook.rules.lessons.proposal import code_spans
+from daiku.playbook.rules.lessons.proposal import find_code_spans
 from daiku.texts.rules.patterns import lazy
 
 Alike = Callable[[str, str], bool]
@@ -47,7 +47,7 @@ def have_same_meaning(one: str, other: str, alike: Alike) -> bool:
     """
     if normalize(one) == normalize(other):
         return True
-    return _exact_parts(one) == _exact_parts(other) and alike(one, other)
+    return _find_exact_parts(one) == _find_exact_parts(other) and alike(one, other)
 
 
 def mask_numbers(text: str) -> str:
@@ -57,7 +57,7 @@ def mask_numbers(text: str) -> str:
 
 def adds_words(new: str, old: str) -> bool:
     """Return True if `new` has words that `old` lacks."""
-    return not set(terms(new)) <= set(terms(old))
+    return not set(split_terms(new)) <= set(split_terms(old))
 
 
 @lru_cache(maxsize=20_000)
@@ -67,9 +67,9 @@ def normalize(text: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def _exact_parts(text: str) -> tuple[frozenset[str], frozenset[str], int]:
+def _find_exact_parts(text: str) -> tuple[frozenset[str], frozenset[str], int]:
     """Return what texts with the same meaning share exactly: commands, numbers, negation."""
-    spans = frozenset(code_spans(text))
+    spans = frozenset(find_code_spans(text))
     return spans, frozenset(_NUMBERS.findall(text)), len(_NEGATIONS.findall(text.casefold())) % 2
 
 
@@ -78,16 +78,16 @@ def are_near_duplicates(one: str, other: str) -> bool:
 
     Texts that each have a word that the other lacks, such as "delete" and "create", are none.
     """
-    return cosine(_vector_of(one), _vector_of(other)) >= LIMIT and not have_different_words(one, other)
+    return cosine(_get_vector(one), _get_vector(other)) >= LIMIT and not have_different_words(one, other)
 
 
 def have_different_words(one: str, other: str) -> bool:
     """Return True if each text has a content word that the other lacks."""
-    first, second = _content_words(one), _content_words(other)
-    return bool(_words_without(first, second) and _words_without(second, first))
+    first, second = _find_content_words(one), _find_content_words(other)
+    return bool(_subtract_words(first, second) and _subtract_words(second, first))
 
 
-def _words_without(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+def _subtract_words(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     stems = {word[:_STEM] for word in others if word.isascii()}
     return frozenset(
         word
@@ -97,12 +97,12 @@ def _words_without(words: frozenset[str], others: frozenset[str]) -> frozenset[s
 
 
 @lru_cache(maxsize=5_000)
-def _content_words(text: str) -> frozenset[str]:
+def _find_content_words(text: str) -> frozenset[str]:
     text = unicodedata.normalize("NFKC", text)
-    latin = {term for term in terms(text) if term.isascii() and term not in FILLERS}
+    latin = {term for term in split_terms(text) if term.isascii() and term not in FILLERS}
     return frozenset(latin | set(_RUNS.findall(text)))
 
 
 @lru_cache(maxsize=20_000)
-def _vector_of(text: str) -> Vector:
+def _get_vector(text: str) -> Vector:
     return hash_vector(text)

@@ -28,8 +28,8 @@ from daiku.fronts.cli.display.term import Terminal, clip, safe, terminal, to_the
 from daiku.fronts.cli.main import usage_error, write_output
 from daiku.fronts.cli.options import argument_text, place_options
 from daiku.guard.rules.redact import Redactor
-from daiku.playbook.rules.sections import SECTIONS, section_words
-from daiku.playbook.rules.textform import by_section
+from daiku.playbook.rules.sections import SECTIONS, split_section
+from daiku.playbook.rules.textform import group_by_section
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.settings.trust import is_trusted
@@ -136,7 +136,7 @@ def list_(
             change
             for change in (desk.deltas(scope, ("proposed",)) if everything else ())
             if change.type == "add"
-            and (not section or section_words(section) == section_words(change.section))
+            and (not section or split_section(section) == split_section(change.section))
         ]
     if as_json:
         print_rows((*listing.bullets, *pending))
@@ -144,7 +144,7 @@ def list_(
     out = terminal(sys.stdout)
     if not listing.bullets and not pending:
         click.echo(say("none_yet"))
-    for name, bullets in by_section(listing.bullets):
+    for name, bullets in group_by_section(listing.bullets):
         click.echo(out.paint(safe(name), "bold"))
         for bullet in bullets:
             click.echo("  " + bullet_line(bullet, out, resting=bullet.id in listing.resting))

@@ -28,7 +28,7 @@ from daiku.fronts.cli.display.term import Terminal, human_stream, person_present
 from daiku.fronts.cli.main import FAILED, complain, usage_error
 from daiku.fronts.cli.options import place_options
 from daiku.playbook.desk.desk import PlaybookDesk
-from daiku.playbook.rules.shown import diff_of
+from daiku.playbook.rules.shown import render_diff
 from daiku.texts.terminal import localize, say
 
 Key: TypeAlias = Literal["accept", "reject", "skip", "quit", "edit", "evidence"]
@@ -183,7 +183,7 @@ async def _ask_until_decided(
         displayed = delta
         if content is not None:
             edited = delta.model_copy(update={"content": content})
-            displayed = edited.model_copy(update={"diff": diff_of(edited, bullets, desk.language)})
+            displayed = edited.model_copy(update={"diff": render_diff(edited, bullets, desk.language)})
         people.write("\n" + people.paint(title, "bold", "yellow") + "\n")
         for line in delta_lines(displayed, people):
             people.write(line + "\n")
