@@ -14,7 +14,7 @@ import pytest
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import RunStarted
 from daiku.store.opening import open_tables
-from daiku.store.sqlite import connect, classify_fault
+from daiku.store.sqlite import classify_fault, connect
 from daiku.trace.journal import Journal
 
 OTHER = "CREATE TABLE IF NOT EXISTS notes(name TEXT PRIMARY KEY)"

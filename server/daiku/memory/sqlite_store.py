@@ -15,7 +15,7 @@ from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
 from daiku.memory.rules.terms import VERSION, split_terms
 from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.store import WIDER, Embedded, MemoryEntry, Scope, UnembeddedRow
-from daiku.store.sqlite import IN_MEMORY, DatabaseFault, explain, classify_fault, open_erasing
+from daiku.store.sqlite import IN_MEMORY, DatabaseFault, classify_fault, explain, open_erasing
 from daiku.texts.text import text
 
 

@@ -11,15 +11,15 @@ from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playb
 from daiku.playbook import counting, tables
 from daiku.playbook.rows import (
     UndoData,
-    to_bullet_row,
-    to_changed_row,
+    clean_delta,
     format_delta_id,
-    parse_delta_id,
     parse_delta,
+    parse_delta_id,
+    parse_undo_data,
     read_state,
     replace_unstorable,
-    clean_delta,
-    parse_undo_data,
+    to_bullet_row,
+    to_changed_row,
 )
 from daiku.playbook.rules.changes import (
     BulletState,
@@ -37,7 +37,13 @@ from daiku.playbook.rules.refused import (
     refuse_not_applied,
     refuse_unknown_change,
 )
-from daiku.playbook.rules.sections import HIGHEST_BROUGHT, format_bullet_id, parse_bullet_id, normalize_section, build_slug
+from daiku.playbook.rules.sections import (
+    HIGHEST_BROUGHT,
+    build_slug,
+    format_bullet_id,
+    normalize_section,
+    parse_bullet_id,
+)
 from daiku.store.database import Database
 
 _REASON_OF_TAG: Mapping[Verdict, Literal["praised", "objected", ""]] = MappingProxyType(

@@ -15,8 +15,8 @@ from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
 from daiku.memory.rules.terms import split_terms
 from daiku.playbook.repository import PlaybookStores
-from daiku.playbook.rules.evidence.outcome import RunOutcome, select_latest_verdicts, judge_runs
-from daiku.playbook.rules.insights.proposals import find_merges_and_removals, find_insights
+from daiku.playbook.rules.evidence.outcome import RunOutcome, judge_runs, select_latest_verdicts
+from daiku.playbook.rules.insights.proposals import find_insights, find_merges_and_removals
 from daiku.playbook.rules.lessons.automatic import Allows, is_tainted, needs_review
 from daiku.playbook.rules.lessons.curate import curate, find_confirmed, merge_proposals, refine
 from daiku.playbook.rules.lessons.proposal import Proposal, redact_proposal

@@ -276,7 +276,9 @@ class Reflections:
 def _begin_reflection(run_chunks: Sequence[Chunk]) -> _ReflectionState:
     end = run_chunks[-1].event
     cited = end.used_bullets if isinstance(end, RunFinished) else ()
-    return _ReflectionState(run_text.list_received_lessons(run_chunks), cited, run_text.format_run(run_chunks))
+    return _ReflectionState(
+        run_text.list_received_lessons(run_chunks), cited, run_text.format_run(run_chunks)
+    )
 
 
 def _get_model(run_chunks: Sequence[Chunk]) -> str:

@@ -17,7 +17,7 @@ from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, conf
 from daiku.memory.rules.vectors import Vector, pack, squared_length
 from daiku.models.embedder import Embedder, HashedWords
 from daiku.playbook.rows import StoredVector
-from daiku.playbook.rules.ranking import Lessons, Question, Scored, search, get_search_text
+from daiku.playbook.rules.ranking import Lessons, Question, Scored, get_search_text, search
 from daiku.playbook.rules.relevance import QuestionWords
 from daiku.playbook.store import PlaybookStore
 
@@ -171,7 +171,8 @@ class PlaybookSearch:
             scored = [
                 each
                 for each in scored
-                if self._is_alike(each) or question_words.shares_words(get_search_text(lessons.active[each.number]))
+                if self._is_alike(each)
+                or question_words.shares_words(get_search_text(lessons.active[each.number]))
             ]
         return [_to_hit(each, lessons.active[each.number], query) for each in scored[: query.top_k]]
 

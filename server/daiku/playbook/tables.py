@@ -88,7 +88,9 @@ BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?
 
 def build_bullets_query(count: int) -> str:
     """Return the statement that selects `count` bullets by id."""
-    return f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({build_placeholders(count)})"  # noqa: S608  # constants
+    return (
+        f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({build_placeholders(count)})"  # noqa: S608  # constants
+    )
 
 
 CHANGED = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND revision > ? ORDER BY added"  # noqa: S608  # constants

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Database
 from daiku.store.lock import FileLocks, Lock, Locks, MemoryLocks, get_locks_folder
-from daiku.store.sqlite import DatabaseFault, SqliteDatabase, connect, classify_fault
+from daiku.store.sqlite import DatabaseFault, SqliteDatabase, classify_fault, connect
 from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:

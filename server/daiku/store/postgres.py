@@ -13,10 +13,10 @@ from typing import Any
 from daiku.store.database import Values
 from daiku.store.postgres_faults import (
     CONNECT_SECONDS,
-    check_address,
     build_connection_error,
-    load_psycopg,
     build_statement_error,
+    check_address,
+    load_psycopg,
 )
 
 _TOKENS = re.compile(

@@ -17,9 +17,9 @@ from daiku.store.opening import (
     Place,
     acquire,
     check_in_place,
+    get_recovery_notice,
     open_locks,
     open_tables,
-    get_recovery_notice,
     report_damage,
 )
 from daiku.texts.text import Text, text

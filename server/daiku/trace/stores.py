@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from daiku.dataclass import dataclass
 from daiku.store.database import Database
-from daiku.store.opening import Place, open_place, build_table_opener
+from daiku.store.opening import Place, build_table_opener, open_place
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.domain.playbook import PlaybookScope
-from daiku.playbook.rules.sections import BULLET_ID, SECTIONS, format_bullet_id, parse_bullet_id, normalize_section, build_slug
+from daiku.playbook.rules.sections import (
+    BULLET_ID,
+    SECTIONS,
+    build_slug,
+    format_bullet_id,
+    normalize_section,
+    parse_bullet_id,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daiku.domain.playbook import Bullet, Delta
-from daiku.playbook.rules.shown import render_diff, list_touched_ids
+from daiku.playbook.rules.shown import list_touched_ids, render_diff
 from tests.cases import for_each
 
 OLD = Bullet(id="pc-00001", section="a", content="one\ntwo\nthree", keywords=("k",))

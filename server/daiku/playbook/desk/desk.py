@@ -31,7 +31,7 @@ from daiku.playbook.rules.refused import (
     refuse_unknown_change,
 )
 from daiku.playbook.rules.sections import SECTIONS, normalize_keywords, split_section
-from daiku.playbook.rules.shown import render_diff, list_touched_ids
+from daiku.playbook.rules.shown import list_touched_ids, render_diff
 from daiku.playbook.rules.textform import clean_section_name
 from daiku.settings import secrets_of
 from daiku.settings.config import Config, PlaybookSettings
@@ -186,7 +186,9 @@ class PlaybookDesk:
         store, bullet = self._find_bullet(bullet_id)
         changes: list[Delta] = []
         redacted = bullet.content if content is None else self._redact(content)
-        redacted_keywords = bullet.keywords if keywords is None else normalize_keywords(map(self.redact, keywords))
+        redacted_keywords = (
+            bullet.keywords if keywords is None else normalize_keywords(map(self.redact, keywords))
+        )
         if (redacted, redacted_keywords) != (bullet.content, bullet.keywords):
             change = Delta(
                 id="", type="update", bullet_id=bullet_id, content=redacted, keywords=redacted_keywords
@@ -231,7 +233,9 @@ class PlaybookDesk:
         if scope == "user":
             return self.playbooks.user
         if self.playbooks.repository is None:
-            raise build_usage_error(text("playbook.no_folder") if self.trusted else text("playbook.untrusted"))
+            raise build_usage_error(
+                text("playbook.no_folder") if self.trusted else text("playbook.untrusted")
+            )
         return self.playbooks.repository
 
     def _stores(self, scope: PlaybookScope | None) -> tuple[PlaybookStore, ...]:
@@ -266,7 +270,9 @@ class PlaybookDesk:
     # ---- formatting
 
     def _format_delta(self, delta: Delta, store: PlaybookStore) -> api.ShownDelta:
-        bullets = {name: bullet for name in list_touched_ids(delta) if (bullet := store.get(name)) is not None}
+        bullets = {
+            name: bullet for name in list_touched_ids(delta) if (bullet := store.get(name)) is not None
+        }
         return api.ShownDelta(
             **dict(delta),
             bullets=tuple(bullets.values()),

@@ -14,18 +14,24 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet, Delta, PlaybookScope
 from daiku.playbook.desk.desk import PlaybookDesk, require_applied
 from daiku.playbook.rows import replace_unstorable
-from daiku.playbook.rules.sections import MOST_COUNTED, format_bullet_id, parse_bullet_id, split_section, build_slug
+from daiku.playbook.rules.sections import (
+    MOST_COUNTED,
+    build_slug,
+    format_bullet_id,
+    parse_bullet_id,
+    split_section,
+)
 from daiku.playbook.rules.textform import (
     ReadText,
     UnreadableText,
+    clean_section_name,
     format_ace,
     format_agents,
-    is_ace,
     format_json,
+    is_ace,
     read_ace,
     read_agents,
     read_json,
-    clean_section_name,
 )
 from daiku.texts.rules.visible import drop_hidden
 from daiku.texts.text import NO_TEXT, Text, text
@@ -132,8 +138,7 @@ def import_playbook(
         left_out=read.left_out,
         hidden=tuple(each.bullet_id for each in active if _has_hidden(each.content)),
         redacted=sum(
-            _get_texts(was) != _get_texts(now)
-            for was, now in zip(accepted, new_bullets, strict=True)
+            _get_texts(was) != _get_texts(now) for was, now in zip(accepted, new_bullets, strict=True)
         ),
     )
 

@@ -116,7 +116,9 @@ def undo_delta(
         changed = _FIELDS if before is None else _list_changed_fields(before, bullet_after)
         if (
             (before is None and touching)
-            or any(name in changed for other in touching for name in _list_fields_set_by(other, bullet_after.id))
+            or any(
+                name in changed for other in touching for name in _list_fields_set_by(other, bullet_after.id)
+            )
             or any(getattr(state.bullet, name) != getattr(bullet_after, name) for name in changed)
         ):
             return refuse_changed(bullet_after.id)

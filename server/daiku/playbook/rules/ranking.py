@@ -133,7 +133,9 @@ class Lessons:
 
     def by_words(self, question: str, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
         """Return the lessons that share words with the question, by BM25 over the rarest of them."""
-        counts = {term: len(self._postings.get(term, ())) for term in choose_terms(split_search_terms(question))}
+        counts = {
+            term: len(self._postings.get(term, ())) for term in choose_terms(split_search_terms(question))
+        }
         texts = len(self.active)
         usual = self._terms / texts if texts else 1.0
         scores: dict[int, float] = {}

@@ -48,7 +48,9 @@ def normalize_section(name: str) -> str:
 
 def split_section(name: str) -> tuple[str, ...]:
     """Return the words of a section's name, to compare names regardless of spelling."""
-    return tuple("".join(char if char.isalnum() else " " for char in normalize_section(name).casefold()).split())
+    return tuple(
+        "".join(char if char.isalnum() else " " for char in normalize_section(name).casefold()).split()
+    )
 
 
 def normalize_keywords(words: Iterable[str]) -> tuple[str, ...]:

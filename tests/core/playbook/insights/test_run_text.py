@@ -17,10 +17,10 @@ from daiku.domain.events import (
 )
 from daiku.playbook.rules.insights.run_text import (
     LONGEST,
-    select_chunks,
+    format_run,
     has_reflection,
     needs_reflection,
-    format_run,
+    select_chunks,
 )
 from daiku.texts.text import Text
 from tests.playbook.happened import ran

@@ -20,7 +20,7 @@ from daiku.eval.attempt import Setting
 from daiku.eval.compare import compare_evaluations
 from daiku.eval.evaluate import EvaluationPlan, evaluate
 from daiku.eval.results import EvalAttempt, Evaluation
-from daiku.eval.task import BUILTIN, Task, find_builtin_folder, choose_tasks, is_builtin, read_tasks
+from daiku.eval.task import BUILTIN, Task, choose_tasks, find_builtin_folder, is_builtin, read_tasks
 from daiku.fronts.cli.app_setup import print_notices, settings_for
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.evaluations import (

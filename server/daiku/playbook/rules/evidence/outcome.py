@@ -27,10 +27,10 @@ from daiku.edits.rules.changes.choose import parse_hunks
 from daiku.playbook.rules.evidence.commands import (
     TriedCommand,
     find_advised_commands,
-    looks_like_a_command,
     find_replacements,
-    runs_command,
     find_tried_commands,
+    looks_like_a_command,
+    runs_command,
 )
 from daiku.run.rules.state.fold import fold
 

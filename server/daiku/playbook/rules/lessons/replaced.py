@@ -14,8 +14,8 @@ from daiku.playbook.rules.lessons.intents import (
     asks_for_less,
     differ_in_folder,
     differs_in_form,
-    have_same_intent,
     find_intent,
+    have_same_intent,
 )
 from daiku.playbook.rules.lessons.proposal import Proposal, Taught
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
