@@ -75,8 +75,8 @@ def test_a_window_is_a_deque_of_a_session_and_only_the_latest_sessions_have_one(
     for session in range(MOST_SESSIONS + 5):
         for said in range(WINDOW + 3):
             windows.add(f"s{session}", f"{said}")
-    assert windows.of("s0") == ()
-    assert windows.of("s200") == tuple(f"{said}" for said in range(3, WINDOW + 3))
+    assert windows.messages_of("s0") == ()
+    assert windows.messages_of("s200") == tuple(f"{said}" for said in range(3, WINDOW + 3))
 
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"

@@ -190,7 +190,7 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
     slow.may_answer.set()
     assert slow.answered.wait(10)
     assert search._service is not None
-    while (pending := search._service._asked) is not None and not pending.vectors.done():
+    while (pending := search._service._request) is not None and not pending.vectors.done():
         pending.vectors.result(10)
     monkeypatch.setattr(searches, "WAITED_SECONDS", 10.0)
     assert vector_scores("snow falls") == [1.0, 0.0]
