@@ -38,7 +38,7 @@ def targets() -> dict[Path, str]:
             EXTENSION / file_of("package.nls", each): manifest_words(each, provided()) for each in languages()
         },
         **{EXTENSION / "l10n" / file_of("bundle.l10n", each): panel_words(each) for each in languages()},
-        PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
+        PACKAGE / "fronts" / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
         ROOT / "README.md": with_section(
             with_section((ROOT / "README.md").read_text(encoding="utf-8"), "providers", providers()),
             "commands",

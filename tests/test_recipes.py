@@ -66,7 +66,7 @@ TOOL_IMPORT = (
     "from daiku.tools.clock import CLOCK_TOOLS\nfrom daiku.tools.ask import",
 )
 AGENT_IMPORT = (
-    "agents/table.py",
+    "team/table.py",
     "from daiku.team.coding.planner import",
     "from daiku.team.coding.poet import POET\nfrom daiku.team.coding.planner import",
 )
@@ -75,7 +75,7 @@ AGENT_SETTING = (
     "    reporter: AgentSettings",
     "    poet: AgentSettings = AgentSettings()\n    reporter: AgentSettings",
 )
-AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
+AGENT_LINE = ("team/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = (
     "domain/events.py",
     "class Notice(Localizable):",
@@ -96,11 +96,11 @@ BALLAD_CLASS = (
 )
 BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
 BALLAD_SHOWN = (
-    "cli/display/show.py",
+    "fronts/cli/display/show.py",
     "            case LineEvent():\n",
     '            case Ballad(verses=verses):\n                self.line(f"{indent}♪ {verses}")\n            case LineEvent():\n',
 )
-BALLAD_IMPORT = ("cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
+BALLAD_IMPORT = ("fronts/cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
 BALLAD_LOOK = (
     "../../extension/webview/items/Items.tsx",
     "  review: (data)",
@@ -140,7 +140,7 @@ def test_a_tool_without_a_face_is_named(scratch: Scratch) -> None:
 
 
 def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Scratch) -> None:
-    (scratch.package / "agents/coding/poet.py").write_text(POET, "utf-8")
+    (scratch.package / "team/coding/poet.py").write_text(POET, "utf-8")
     (scratch.root / "prompts/agents/poet.j2").write_text("You write verses.\n", "utf-8")
     assert "'poet'" in scratch.watched("agents/test_table.py")
     scratch.edit(AGENT_IMPORT, AGENT_LINE)
@@ -236,12 +236,12 @@ async def greeting(c: ClientConnection, p: GreetingParams) -> GreetingResult:
     return GreetingResult(greeting=text("terminal.lines", count=p.name))
 '''
 METHOD_IMPORT = (
-    "lsp/requests/methods.py",
+    "fronts/lsp/requests/methods.py",
     "from daiku.fronts.lsp.requests.playbook import",
     "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.fronts.lsp.requests.greeting import greeting\nfrom daiku.fronts.lsp.requests.playbook import",
 )
 METHOD_ENTRY = (
-    "lsp/requests/methods.py",
+    "fronts/lsp/requests/methods.py",
     '    "daiku/agents": Method(',
     '    "daiku/greeting": Method(GreetingParams, GreetingResult, greeting),\n    "daiku/agents": Method(',
 )

@@ -34,7 +34,7 @@ def test_there_is_a_setting_for_each_agent_that_asks_a_model_and_for_no_other() 
 def test_every_agent_that_is_written_is_in_the_table() -> None:
     written = [
         node.args[0].value
-        for path in sorted((ROOT / "server/daiku/team").rglob("*.py"))
+        for path in sorted((ROOT / "server/daiku").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and any(keyword.arg == "part" for keyword in node.keywords)
         if node.args and isinstance(node.args[0], ast.Constant)

@@ -73,7 +73,8 @@ def test_the_module_is_the_command() -> None:
 
 def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "server" / "daiku" / "fronts" / "cli").rglob("*.py")
     )
     said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}

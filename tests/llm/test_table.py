@@ -144,11 +144,11 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in ("server", ".dev", "extension", "prompts"):
         shutil.copytree(ROOT / folder, root / folder, ignore=aside)
     shutil.copy(ROOT / "README.md", root)
-    llm = root / "server" / "daiku" / "llm"
-    (llm / "acme.py").write_text(MODULE)
-    text = (llm / "table.py").read_text()
+    models = root / "server" / "daiku" / "models"
+    (models / "acme.py").write_text(MODULE)
+    text = (models / "table.py").read_text()
     before_names, between, after = re.split(r"(?=def _provider_name)|(?=    editor: Annotated)", text)
-    (llm / "table.py").write_text(before_names + ENTRY + between + FIELD + after)
+    (models / "table.py").write_text(before_names + ENTRY + between + FIELD + after)
     python("-c", "import gen, sys; sys.exit(gen.main([]))", root=root)
     return root
 
@@ -198,7 +198,7 @@ def test_an_added_provider_has_settings_with_their_origins(scratch: Path) -> Non
 def test_an_added_provider_is_in_the_editors_settings_in_both_languages(scratch: Path) -> None:
     manifest = json.loads((scratch / "extension" / "package.json").read_text(encoding="utf-8"))
     properties = manifest["contributes"]["configuration"][0]["properties"]
-    assert properties["daiku.models.acme.baseUrl"]["scope"] == "machine"
+    assert properties["daiku.llm.acme.baseUrl"]["scope"] == "machine"
     assert "acme" in properties["daiku.llm.provider"]["enum"]
     for name in ("package.nls.json", "package.nls.ja.json"):
         texts = json.loads((scratch / "extension" / name).read_text(encoding="utf-8"))

@@ -58,7 +58,7 @@ def test_every_sentence_that_is_said_is_in_the_catalogue_with_its_arguments() ->
 
 
 def test_no_sentence_of_the_catalogue_is_left_unsaid() -> None:
-    sources = (*PACKAGE.rglob("*.py"), PACKAGE / "core/protected/names.json")
+    sources = (*PACKAGE.rglob("*.py"), PACKAGE / "guard/rules/protected/names.json")
     code = "\n".join(path.read_text("utf-8") for path in sources)
     keys = (key for key in sentences(ENGLISH) if not key.startswith(("terminal.", "join.")))
     unsaid = [key for key in keys if f'"{key}"' not in code and f"'{key}'" not in code]

@@ -32,8 +32,8 @@ COMPUTED = {"lines", "files", "agents"}
 
 
 def written() -> Iterator[tuple[str, str]]:
-    """Every tool that a file of `tools` makes under a name of its own, with the file."""
-    for path in sorted((ROOT / "server/daiku/tools").rglob("*.py")):
+    """Every tool that a file of the server makes under a name of its own, with the file."""
+    for path in sorted((ROOT / "server/daiku").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and (
                 any(keyword.arg == "face" for keyword in node.keywords)

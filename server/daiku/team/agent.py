@@ -55,7 +55,7 @@ _WHAT_IT_DOES: Mapping[Effect, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Instructions in a packaged template, by its id such as `team/coder`."""
+    """Instructions in a packaged template, by its id such as `agents/coder`."""
 
     id: str
 

@@ -49,4 +49,4 @@ class Agents:
         """Return the agent of a recorded run; a placeholder if unknown, so that its session can be read."""
         from daiku.team.table import ALL_AGENTS  # when used
 
-        return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("team/coordinator"))
+        return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("agents/coordinator"))

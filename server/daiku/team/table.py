@@ -30,7 +30,7 @@ from daiku.texts.text import text
 
 COORDINATOR = Agent(
     "coordinator",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("*",),
     part=Part(
         label=Label("Coordinator", "コーディネーター"),
@@ -42,14 +42,14 @@ COORDINATOR = Agent(
 )
 COMMITTER = Agent(
     "committer",
-    Prompt("team/committer"),
+    Prompt("agents/committer"),
     part=Part(
         label=Label("Committer", "コミッター"), description="writes the message of a commit", delegate=False
     ),
 )
 GENERATOR = Agent(
     "generator",
-    Prompt("team/generator"),
+    Prompt("agents/generator"),
     part=Part(
         label=Label("Generator", "ジェネレーター"),
         description="answers a task with what the playbook knows of it",
@@ -59,7 +59,7 @@ GENERATOR = Agent(
 
 TEAM = Agent(
     "team",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
     part=Part(
         label=Label("Team", "チーム"),

@@ -236,7 +236,7 @@ def test_json_is_written_in_one_place() -> None:
     """A23.8: `write_json` is the only writer of JSON, so that no command writes hidden characters raw."""
     writers = {"echo", "write", "write_out", "write_output"}
     raw: list[str] = []
-    for file in (ROOT / "server" / "daiku" / "cli").rglob("*.py"):
+    for file in (ROOT / "server" / "daiku" / "fronts" / "cli").rglob("*.py"):
         for name, writer in called_names(ast.parse(file.read_text(encoding="utf-8"))):
             inner = {name for part in writer.args for name, _ in called_names(part)}
             if name in writers and inner & {"dumps", "model_dump_json"} and "safe" not in inner:

@@ -19,7 +19,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     number of bytes of text that follow. The answer is one byte per pattern, written immediately; a match is the last
     one. If a pattern takes longer, the system ends this program.
     """
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     from daiku.guard.rules.guardrails.forms import (
         searched_forms,  # this module runs as a file, so its path is known only now
     )

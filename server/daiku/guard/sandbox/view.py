@@ -14,11 +14,11 @@ from daiku.guard.sandbox.places import (
     USER_INSTALLS,
     daiku_places,
     host_places,
+    is_within,
     list_places,
     listening_sockets,
     program_places,
     relative_sockets,
-    within,
 )
 from daiku.workspace.programs import build_safe_path
 
@@ -73,7 +73,7 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     foreign = here.foreign
     for place in foreign:
         if str(place) not in _TEMPORARY and not any(
-            within(place, other) for other in foreign if other != place
+            is_within(place, other) for other in foreign if other != place
         ):
             yield from ("--tmpfs", str(place))
     for name in _TEMPORARY:
@@ -81,15 +81,15 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for place in here.homes:
         yield from _home(place, scratch, network=bounds.network)
     for place in here.tools:
-        if any(within(place, hidden) for hidden in foreign):
+        if any(is_within(place, hidden) for hidden in foreign):
             yield from ("--ro-bind-try", str(place.resolve()), str(place))
     hidden = [
         place
         for place in here.secrets
-        if not any(within(place.resolve(), w.resolve()) for w in bounds.writable)
+        if not any(is_within(place.resolve(), w.resolve()) for w in bounds.writable)
     ]
-    around = [place for place in hidden if any(within(root, place) for root in open_places)]
-    yield from _hide(place for place in around if not any(within(place, other) for other in foreign))
+    around = [place for place in hidden if any(is_within(root, place) for root in open_places)]
+    yield from _hide(place for place in around if not any(is_within(place, other) for other in foreign))
     for place in bounds.readable:
         yield from ("--ro-bind", str(place), str(place))
     for place in dict.fromkeys(open_places):
@@ -135,7 +135,7 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
         yield from ("--tmpfs", name)
     own = daiku_places()
     for place, real in program_places(build_safe_path(os.environ.get("PATH", ""), bounds.roots)):
-        if not any(within(place, Path(name)) for name in _SYSTEM):
+        if not any(is_within(place, Path(name)) for name in _SYSTEM):
             yield from ("--ro-bind", str(real), str(place))
     for place in dict.fromkeys((*bounds.readable, *(root.resolve() for root in bounds.roots))):
         if place.is_dir():
@@ -145,8 +145,8 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
     yield from _hide(
         place
         for place in dict.fromkeys(hidden)
-        if any(within(place, root) for root in open_places)
-        and not any(within(root, place) for root in open_places)
+        if any(is_within(place, root) for root in open_places)
+        and not any(is_within(root, place) for root in open_places)
     )
     yield from _hide(bounds.masked)
     yield from _mask(bounds, scratch)
@@ -183,7 +183,7 @@ def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
     if bounds.attributes is None:
         return
     names = [
-        place.relative_to(root) for root in bounds.roots for place in bounds.closed if within(place, root)
+        place.relative_to(root) for root in bounds.roots for place in bounds.closed if is_within(place, root)
     ]
     text = secret_attributes(names)
     written = scratch / f"attributes-{sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
@@ -236,16 +236,16 @@ def _cut_off(open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...])
     """Sockets that lead out of the sandbox are covered."""
     left = MOST_SOCKETS
     for place in dict.fromkeys((*listening_sockets(), *relative_sockets(bounds.sockets))):
-        if left and not within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
+        if left and not is_within(place, Path("/run")) and _seen(place, open_places, bounds, foreign):
             left -= 1
             yield from ("--ro-bind", "/dev/null", str(place))
 
 
 def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...]) -> bool:
     """True where `place` is still seen once the homes are hidden: it lies in none, or in a root within it."""
-    if any(within(place, opened) for opened in (*open_places, *bounds.readable)):
+    if any(is_within(place, opened) for opened in (*open_places, *bounds.readable)):
         return True
-    return not any(within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))
+    return not any(is_within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))
 
 
 def _folder(scratch: Path, name: str) -> Path:

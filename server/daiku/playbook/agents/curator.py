@@ -67,7 +67,7 @@ def build_request(insights: Sequence[str], lessons: Sequence[FoundLesson]) -> st
     """Return the request to the Curator, with the lessons of the playbook that are similar to the insights."""
     lines = "\n".join(f"- {' '.join(each.split())}" for each in insights)
     return render(
-        "team/curator_request",
+        "agents/curator_request",
         CurationVariables(
             insights=fence(lines, "~"),
             lessons=tuple(
@@ -107,7 +107,7 @@ def parse_operations(form: CurationForm, lessons: Sequence[FoundLesson]) -> tupl
 
 CURATOR = Agent(
     "curator",
-    Prompt("team/curator"),
+    Prompt("agents/curator"),
     part=Part(
         label=Label("Curator", "整理役"),
         description="says which changes of the playbook insights come to",

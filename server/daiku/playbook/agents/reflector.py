@@ -69,7 +69,7 @@ def build_request(
     """Return the request to the Reflector."""
     earlier = before.model_dump_json(by_alias=False, exclude_defaults=True) if before is not None else ""
     return render(
-        "team/reflector_request",
+        "agents/reflector_request",
         ReflectionVariables(
             run=fence(run, "~"),
             lessons=tuple((each.id, " ".join(each.text.split())) for each in lessons),
@@ -104,7 +104,7 @@ def parse_reflection(form: ReflectionForm, lessons: tuple[Lesson, ...]) -> Refle
 
 REFLECTOR = Agent(
     "reflector",
-    Prompt("team/reflector"),
+    Prompt("agents/reflector"),
     part=Part(
         label=Label("Reflector", "振り返り役"),
         description="looks at a run that has ended, for lessons",

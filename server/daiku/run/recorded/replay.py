@@ -178,7 +178,7 @@ class _SessionState:
         is_followed = agent is not None and agent.name == TASK_LOOP.name
         link = ParentLink(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), is_followed)
         if agent is None:  # its own `on_handoff_return` is unknown, so the result is not compared
-            own = Agent(first.agent, Prompt("team/coordinator"))
+            own = Agent(first.agent, Prompt("agents/coordinator"))
             mismatch = compare(chunk, build_handoff_end(own, state, link), ("result",))
             if mismatch is None or builtin is None:
                 return mismatch

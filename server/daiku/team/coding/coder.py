@@ -62,7 +62,7 @@ def build_code_request(brief: Brief) -> str:
     results_by_query = group_by_query(brief.findings.results if brief.findings is not None else ())
     notes = brief.findings.notes if brief.findings is not None else ""
     return render(
-        "team/coder_request",
+        "agents/coder_request",
         CodeVariables(
             step_by_step_plan=fence(render_checklist(brief.plan)) if brief.plan is not None else "",
             step=format_step(brief.plan, brief.step_id),
@@ -242,7 +242,7 @@ CODE = Role(
 
 CODER = Agent(
     "coder",
-    Prompt("team/coder"),
+    Prompt("agents/coder"),
     tools=(*LOOKING, "files/*", "user/ask"),
     part=Part(
         label=Label("Coder", "コーダー"),

@@ -53,7 +53,7 @@ def _format_call(call: ToolCall) -> str:
 
 EXPLORER = Agent(
     "explorer",
-    Prompt("team/explorer"),
+    Prompt("agents/explorer"),
     tools=(*LOOKING, *HISTORY),
     part=Part(
         label=Label("Explorer", "コード調査担当"),

@@ -40,7 +40,7 @@ class PlanVariables(Frozen):
 def build_plan_request(brief: Brief) -> str:
     """Build the planner's request."""
     return render(
-        "team/planner_request",
+        "agents/planner_request",
         PlanVariables(
             prompt=brief.request,
             plan=render_checklist(brief.plan) if brief.plan is not None else "",
@@ -192,7 +192,7 @@ PLAN = Role(read, continue_after_calls, prose=judge_prose, has_result=_has_propo
 
 PLANNER = Agent(
     "planner",
-    Prompt("team/planner"),
+    Prompt("agents/planner"),
     tools=(*LOOKING, "plan/propose", "user/ask"),
     part=Part(
         label=Label("Planner", "プランナー"),

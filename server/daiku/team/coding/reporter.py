@@ -42,7 +42,7 @@ def build_report_request(brief: Brief) -> str:
     """Build the reporter's request."""
     findings = brief.findings
     return render(
-        "team/reporter_request",
+        "agents/reporter_request",
         ReportVariables(
             request=brief.request,
             plan=render_checklist(brief.plan) if brief.plan is not None else "",
@@ -205,7 +205,7 @@ REPORT = Role(
 
 REPORTER = Agent(
     "reporter",
-    Prompt("team/reporter"),
+    Prompt("agents/reporter"),
     tools=("files/read", "search/text", "git/diff"),
     part=Part(
         label=Label("Reporter", "レポーター"),

@@ -121,7 +121,7 @@ def build_research_request(plan: Plan | None, question: str = "") -> str:
     """Build the researcher's request; keywords come from the plan's focus (C0.19), else from the question."""
     focus = f"{plan.focus or plan.goal} {plan.name}" if plan is not None else question
     return render(
-        "team/researcher_request",
+        "agents/researcher_request",
         ResearchVariables(
             step_by_step_plan=render_checklist(plan) if plan is not None else "",
             contextual_keywords=extract_keywords(focus),
@@ -295,7 +295,7 @@ RESEARCH = Role(
 
 RESEARCHER = Agent(
     "researcher",
-    Prompt("team/researcher"),
+    Prompt("agents/researcher"),
     tools=(*LOOKING, "web/*", "user/ask"),
     part=Part(
         label=Label("Researcher", "リサーチャー"),

@@ -127,7 +127,7 @@ def build_run_request(brief: Brief) -> str:
     """Build the runner's request: the conversation, the code, the last message, and the operating system."""
     code = _format_code(brief)
     return render(
-        "team/runner_request",
+        "agents/runner_request",
         RunVariables(
             last_message=_collapse_whitespace(brief.request),
             transcript=fence("\n".join(_format_conversation(brief))),
@@ -321,7 +321,7 @@ def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
     if failed is None:
         return ""
     return render(
-        "team/runner_repair",
+        "agents/runner_repair",
         RepairVariables(
             command=failed.command,
             exit_code=failed.exit_code,
@@ -404,7 +404,7 @@ RUN = Role(
 
 RUNNER = Agent(
     "runner",
-    Prompt("team/runner"),
+    Prompt("agents/runner"),
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
     part=Part(
         label=Label("Runner", "ランナー"),

@@ -53,7 +53,7 @@ def _find_data(state: State) -> object:
 
 TASKS = Agent(
     "tasks",
-    Prompt("team/tasks"),
+    Prompt("agents/tasks"),
     tools=LOOKING,
     part=Part(
         label=Label("Task planner", "タスクプランナー"),
@@ -64,7 +64,7 @@ TASKS = Agent(
 )
 TASK_LOOP = Agent(
     "task_loop",
-    Prompt("team/task_loop"),
+    Prompt("agents/task_loop"),
     tools=("*",),
     part=Part(
         label=Label("Task runner", "タスクランナー"),
@@ -74,7 +74,7 @@ TASK_LOOP = Agent(
 )
 TASK_REPORT = Agent(
     "task_report",
-    Prompt("team/task_loop"),
+    Prompt("agents/task_loop"),
     part=Part(
         label=Label("Reporter", "レポーター"),
         description="reports on tasks",
@@ -84,7 +84,7 @@ TASK_REPORT = Agent(
 )
 BRINGER = Agent(
     "worktree",
-    Prompt("team/task_loop"),
+    Prompt("agents/task_loop"),
     tools=("files/patch",),
     part=Part(
         label=Label("Merger", "マージ担当"),
@@ -162,7 +162,7 @@ def build_tasks_request(
     """Build the request for the tasks of a step."""
     plan, step = plan_step
     return render(
-        "team/tasks_request",
+        "agents/tasks_request",
         TasksVariables(
             step_name=step.name,
             plan_goal=plan.goal,
@@ -185,7 +185,7 @@ def build_report_request(plan_step: PlanStep, log: str, person: str) -> str:
     """Build the request for the report on a step's tasks; `log` comes from `task_report.format_execution_log`."""
     plan, step = plan_step
     return render(
-        "team/task_loop_request",
+        "agents/task_loop_request",
         TaskReportVariables(
             step_name=step.name,
             plan_goal=plan.goal,

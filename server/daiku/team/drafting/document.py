@@ -23,7 +23,7 @@ def build_document_patch(state: State) -> PatchMade | Unreadable:
 
 DOCUMENT = Agent(
     "document",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("agent/handoff", "document/*"),
     part=Part(
         label=Label("Document", "文書"),

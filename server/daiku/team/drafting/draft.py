@@ -131,7 +131,7 @@ def _find_blank_margins(text: str) -> tuple[str, str]:
 
 def build_draft_request(brief: Brief) -> str:
     """Build the draft agent's request: its part, the headings to keep, and the depth."""
-    return build_part_request("team/draft_request", brief)
+    return build_part_request("agents/draft_request", brief)
 
 
 def build_draft_patch(state: State) -> PatchMade | Unreadable:
@@ -145,7 +145,7 @@ def build_draft_patch(state: State) -> PatchMade | Unreadable:
 
 DRAFT = Agent(
     "draft",
-    Prompt("team/draft"),
+    Prompt("agents/draft"),
     part=Part(
         label=Label("Draft", "下書き担当"),
         description="writes a part of a document anew and keeps its headings",
@@ -190,7 +190,7 @@ def build_sections_request(brief: Brief) -> str:
     if document is None:
         return brief.request
     return render(
-        "team/sections_request",
+        "agents/sections_request",
         SectionsVariables(
             request=brief.request,
             path=document.path,
@@ -213,7 +213,7 @@ def find_chosen_sections(state: State) -> SectionsChosen | Unreadable:
 
 SECTIONS = Agent(
     "sections",
-    Prompt("team/sections"),
+    Prompt("agents/sections"),
     part=Part(
         label=Label("Section picker", "対象の節の選択"),
         description="chooses the parts of a long document that a request is about",

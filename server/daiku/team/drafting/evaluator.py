@@ -53,7 +53,7 @@ def build_evaluation_request(brief: Brief) -> str:
         return brief.request
     rubric = find_rubric(document)
     return render(
-        "team/eval_request",
+        "agents/eval_request",
         EvaluationVariables(
             request=brief.request,
             path=document.path,
@@ -99,7 +99,7 @@ def build_evaluation(state: State) -> Evaluated | Unreadable:
 
 EVAL = Agent(
     "eval",
-    Prompt("team/eval"),
+    Prompt("agents/eval"),
     part=Part(
         label=Label("Eval", "評価担当"),
         description="judges a text by a rubric",

@@ -58,7 +58,7 @@ def build_lessons_request(brief: Brief) -> str:
     so_far = "\n".join(f"- {lesson}" for lesson in parse_lessons(brief.document.text))
     evidence = fence("\n\n".join(brief.document.passages), "~")
     return render(
-        "team/lessons_request",
+        "agents/lessons_request",
         LessonsVariables(lessons=fence(so_far, "~") if so_far else "", evidence=evidence),
     ).strip()
 
@@ -75,7 +75,7 @@ def build_lessons_patch(state: State) -> PatchMade | Unreadable:
 
 LESSONS = Agent(
     "lessons",
-    Prompt("team/lessons"),
+    Prompt("agents/lessons"),
     part=Part(
         label=Label("Lessons", "教訓"),
         description="draws lessons for writers from judgements of texts",
@@ -86,7 +86,7 @@ LESSONS = Agent(
 )
 REFLECTION = Agent(
     "reflection",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("agent/handoff", "document/apply"),
     part=Part(
         label=Label("Reflection", "振り返り"),

@@ -138,7 +138,7 @@ ISSUES = AnswerForm(
 
 def build_style_request(brief: Brief) -> str:
     """Build the style agent's request."""
-    return build_part_request("team/style_request", brief)
+    return build_part_request("agents/style_request", brief)
 
 
 def build_handover(state: State) -> PatchMade | Unreadable:
@@ -153,7 +153,7 @@ def build_handover(state: State) -> PatchMade | Unreadable:
 
 STYLE = Agent(
     "style",
-    Prompt("team/style"),
+    Prompt("agents/style"),
     part=Part(
         label=Label("Style", "文体担当"),
         description="finds what is wrong in grammar, spelling and tone",

@@ -69,7 +69,7 @@ def _build_bare_brief(_state: State, _agent: str, request: str) -> Brief:
 
 REFERENCE = Agent(
     "reference",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("document/references",),
     part=_build_part(
         "document/references",
@@ -80,7 +80,7 @@ REFERENCE = Agent(
 )
 GUARD = Agent(
     "guard",
-    Prompt("team/coordinator"),
+    Prompt("agents/coordinator"),
     tools=("document/similarity",),
     part=_build_part(
         "document/similarity",
