@@ -253,7 +253,7 @@ def test_processes_are_started_only_where_subprocess_may_be_imported() -> None:
 
 
 # Functions whose first argument is a command, or a program's path.
-STARTERS = PROCESS_CALLS | {"run", "Popen", "check_output", "run_program", "run_argv", "start", "start_piped", "reaper_argv",
+STARTERS = PROCESS_CALLS | {"run", "Popen", "check_output", "run_program", "run_argv", "start", "start_piped", "wrap_in_reaper",
                             *OS_PROCESS_CALLS}  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def test_programs_are_found_in_one_place_and_never_by_a_bare_name() -> None:
         ("subprocess.Popen(('ps', '-e'))", True),
         ("await asyncio.create_subprocess_exec('rg', '-n')", True),
         ("run_argv(['git', *more], where, 1)", True),
-        ("reaper_argv(['bash', '-c', line])", True),
+        ("wrap_in_reaper(['bash', '-c', line])", True),
         ("subprocess.run([git, 'status'])", False),
         ("subprocess.run(['/bin/sh', '-c', ''])", False),
         ("Repository.run(found, 'rev-parse')", False),

@@ -150,8 +150,8 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     scratch.edit(AGENT_SETTING)
     assert scratch.passes("agents/test_table.py")
     program = (
-        "from daiku.team.table import list_delegates; from daiku.tools.table import builtin_tools; from tables import tables;"
-        "tools = builtin_tools(agents=list_delegates());"
+        "from daiku.team.table import list_delegates; from daiku.tools.table import build_builtin_tools; from tables import tables;"
+        "tools = build_builtin_tools(agents=list_delegates());"
         "print(next(t.description for t in tools if t.name == 'agent/handoff')); print(tables())"
     )
     said = scratch.run("-c", program)

@@ -92,7 +92,12 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "models.ollama.provider": ("'does not support tools'",),
         "models.cures": ("_LISTED", "_PATH", "_NOT_FOUND"),
         "models.transport.failures": ("_NO_CREDIT", "_BAD_KEY"),
-        "models.transport.vendor_errors": ("_OVERFLOW", "_SAYS_NOTHING", "_AGAIN_IN", "'request too large'"),
+        "models.transport.vendor_errors": (
+            "_OVERFLOW",
+            "_PLACEHOLDER_MESSAGE",
+            "_RETRY_IN",
+            "'request too large'",
+        ),
     },
     "a person, in a comment on a request: words that thank or agree and ask for nothing": {
         "items.rules.assent": ("_PHRASES",)

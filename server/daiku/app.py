@@ -232,7 +232,7 @@ def _build_registry(
     tools = build_builtin_tools(
         home,
         editor=bool(editor),
-        seen_texts=documents.seen,
+        seen_texts=documents.seen_texts,
         agents=list_delegates(agents.own),
         documents=documents,
         terminals=terminals,

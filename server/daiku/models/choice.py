@@ -128,11 +128,9 @@ def missing_requirement(llm: LLMSettings, provider: str, probe: Probe) -> DaikuE
             return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
         case "address" if not settings.base_url.strip():
             message = text("llm.needs_address", name=provider)
-            return UsageError(Failure(kind="usage", message=message, hint=entry.setup_hint))
+            return UsageError(Failure(kind="usage", message=message, hint=entry.how))
         case "editor" if not probe.has_editor:
-            return LLMRequestError(
-                Failure(kind="no_provider", message=text("llm.no_editor"), hint=entry.setup_hint)
-            )
+            return LLMRequestError(Failure(kind="no_provider", message=text("llm.no_editor"), hint=entry.how))
         case "key" | "server" | "address" | "editor" | "script":
             return None
         case _:
@@ -149,7 +147,7 @@ def _choose_default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     if first:
         return first
     message = text("llm.no_answer_or_model", service=entry.service(settings).label)
-    raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.setup_hint))
+    raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
 
 
 def _no_provider_error(requested: str, llm: LLMSettings) -> DaikuError:

@@ -70,7 +70,7 @@ class ProviderEntry:
     """Completes a `base_url`; returns the default address for ""."""
     subject: Callable[[str], str] | None = None
     """Returns the subject of sentences about it by its host name, if that is not the label."""
-    setup_hint: Text = NO_TEXT
+    how: Text = NO_TEXT
     """Setup instructions; empty if an API key is enough."""
     key_env: tuple[str, ...] = ()
     """Environment variables for its key; the first is the default of `api_key_env`."""
@@ -111,7 +111,7 @@ class ProviderEntry:
             label=self.subject(str(urlsplit(address).hostname)) if self.subject else self.label,
             address=address,
             key_env=settings.api_key_env or self.settings.api_key_env,
-            start_hint=self.setup_hint,
+            start_hint=self.how,
             secrets=(settings.api_key.get_secret_value(),),
         )
 

@@ -23,10 +23,10 @@ ALONE = """
 import asyncio, sys
 from pathlib import Path
 from pydantic import SecretStr
-from daiku.tools.git.mirror import mirror
+from daiku.tools.git.mirror import update_mirror
 from daiku.tools.git.remote import Remote
 url, folder = sys.argv[1:]
-print(asyncio.run(mirror(Path(folder), Remote(url, "bot", SecretStr(sys.stdin.readline().strip()), here=True))))
+print(asyncio.run(update_mirror(Path(folder), Remote(url, "bot", SecretStr(sys.stdin.readline().strip()), here=True))))
 """
 
 

@@ -116,7 +116,7 @@ def _compute_reviews(
     checkpoint: Checkpoint, before: Mapping[str, FileReview], store: CheckpointStore
 ) -> dict[str, FileReview]:
     if checkpoint.kind != "edit":
-        stored = {store.current_path(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
+        stored = {store.current_path(checkpoint, s.path): store.load_review(s) for s in checkpoint.stances}
         rest = {
             name: after_typing(before[name], store.content(file.after))
             for file in checkpoint.files

@@ -55,7 +55,7 @@ class ServerConsent:
     def is_allowed(self) -> bool:
         """True if the server may be used."""
         consent = self.consent
-        return not self.problem and consent is not None and consent.record_answer == "allow"
+        return not self.problem and consent is not None and consent.answer == "allow"
 
     def find_question(self) -> ConsentQuestion | None:
         """Return the question that the user must answer before this server, or more of it, is used."""

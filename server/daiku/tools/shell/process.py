@@ -35,7 +35,7 @@ def wrap_in_reaper(argv: list[str]) -> list[str]:
 
 
 def replace_parent(argv: list[str], parent: str) -> list[str]:
-    """Replace the parent in the argv of `reaper_argv`. Any other argv is returned unchanged."""
+    """Replace the parent in the argv of `wrap_in_reaper`. Any other argv is returned unchanged."""
     length = len(_REAPER)
     return [*_REAPER, parent, *argv[length + 1 :]] if tuple(argv[:length]) == _REAPER else argv
 
