@@ -239,7 +239,7 @@ def test_recorded_repairs_come_out_the_same(corpora: Path) -> None:
 
 
 def test_recorded_almost_json_of_tool_calls_is_repaired(corpora: Path) -> None:
-    """normalizeJsonLikeStringsForSchema is core/calls/arguments.py's business: it knows the schema. Where the
+    """normalizeJsonLikeStringsForSchema is run/rules/calls/arguments.py's business: it knows the schema. Where the
     quotes do not pair, the value may be cut off: cline guesses, here it is right or the model is asked again."""
     for case in cases(corpora, "cline_json", "cline.parseJsonStream"):
         if case["input"].count('"') % 2:
