@@ -98,7 +98,7 @@ def _line(line: Line) -> str:
 def providers() -> str:
     """The README's table of the providers that a person connects: what each is, and how."""
     rows = [
-        f"| {entry.label} | {entry.setup_hint or f'`{entry.key_env[0]}`, or *Daiku: Set API Key* in VS Code'} |"
+        f"| {entry.label} | {entry.how or f'`{entry.key_env[0]}`, or *Daiku: Set API Key* in VS Code'} |"
         for entry in PROVIDERS.values()
         if entry.needs != "script"
     ]

@@ -468,7 +468,7 @@ async def test_a_background_command_is_looked_at_when_it_ends(place: Ground, ben
     job = bench.jobs.get("s", str(data(started)["id"]))
     assert job is not None
     while job.process.exit_code is None:
-        await job.news(1)
+        await job.wait_for_output(1)
     await job.end()
     assert not (place.root / "AGENTS.md").exists()
     assert [each.place.name for each in job.aside] == ["AGENTS.md"]

@@ -152,7 +152,7 @@ class _Adding:
     def __init__(self, store: PlaybookStore, bare: Path, said: Callable[[], str]) -> None:
         self._store, self._said, self._numbers = store, said, count(10_000_000)
         self._search = PlaybookSearch()
-        self._search._read(store)
+        self._search._load_lessons(store)
         self._bare = connect(bare, _BARE)
         rows = store.database.query("SELECT added, id, content FROM playbook_bullets")
         with self._bare.transaction():
@@ -172,7 +172,7 @@ class _Adding:
     async def ours(self) -> None:
         for _ in range(ADDED):
             self._store.apply(Delta(id="", type="add", content=self._said()))
-        self._search._read(self._store)
+        self._search._load_lessons(self._store)
 
 
 FIRST, NEXT = 5.0, 3.0

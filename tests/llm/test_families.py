@@ -70,7 +70,7 @@ def asked_effort(provider: str, model: str, asked: ModelRequest, chosen: Provide
     entry = PROVIDERS[provider]
     opened = OpenAIProvider(entry.service(chosen), chosen)  # it is not asked: only the effort is looked at
     adapter = LLMAdapter(ModelChoice(provider, model), entry, opened, chosen)
-    return adapter._effort(asked)
+    return adapter._choose_effort(asked)
 
 
 EFFORTS = [
@@ -99,7 +99,9 @@ def body(model: str, api: Any, address: str = "") -> dict[str, Any]:
     chosen = settings(address, api=api)
     entry = PROVIDERS["openai"]
     return json.loads(
-        OpenAIProvider(entry.service(chosen), chosen)._body(request(user(), model=model, session="ses_1"))
+        OpenAIProvider(entry.service(chosen), chosen)._encode_body(
+            request(user(), model=model, session="ses_1")
+        )
     )
 
 
@@ -117,7 +119,7 @@ def test_gpt_is_asked_to_say_little_and_told_which_cache_by_its_maker_alone() ->
 def beta(model: str, effort: Any, address: str = "", **headers: str) -> str:
     chosen = settings(address, headers=headers)
     asked = request(user(), model=model, tools=(READ,), effort=effort)
-    return AnthropicProvider(PROVIDERS["anthropic"].service(chosen), chosen)._beta(asked)
+    return AnthropicProvider(PROVIDERS["anthropic"].service(chosen), chosen)._list_betas(asked)
 
 
 def test_thinking_between_calls_is_asked_for_where_a_model_needs_that() -> None:

@@ -67,7 +67,7 @@ async def test_a_blocked_request_is_in_no_later_request_of_the_conversation(play
     first = await runs.run(RunRequest("a forbidden thing"), watch)
     again = await runs.run(RunRequest("a nice thing?", session=first.session_id), watch)
     assert (again.status, again.text) == ("completed", "Fine.")
-    state = runs._past[first.session_id].state
+    state = runs._cached[first.session_id].state
     assert not any("forbidden" in message.text for message in state.conversation.messages)
     assert (await runs.resume(first.run_id, watch)).status == "failed", "resumed, it repeats its result"
 

@@ -61,7 +61,7 @@ class Lists:
     def is_free(self, session: str) -> bool:
         return True
 
-    def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
+    def running_titles(self, workspace: str, *, excluding: str, most: int) -> list[str]:
         return []
 
     def fork_session(self, session: str, at_seq: int, copies: CopyReferences | None = None) -> Session:

@@ -358,9 +358,9 @@ def _price_call(model: str, prompt: int, prices: dict[str, Price]) -> tuple[floa
     """Return the USD of the prompt and the USD of one output token; None for both if unknown."""
     entry = find_model(model)
     cache_writes = prompt if entry is not None and entry.provider == "anthropic" else 0
-    prompt_cost = compute_cost(Usage(prompt_tokens=prompt), model, prices, written=cache_writes)
+    prompt_cost = compute_cost(Usage(prompt_tokens=prompt), model, prices, cache_writes=cache_writes)
     total_cost = compute_cost(
-        Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, written=cache_writes
+        Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, cache_writes=cache_writes
     )
     if prompt_cost is None or total_cost is None:
         return None, None

@@ -290,7 +290,7 @@ async def _read_git(roots: tuple[Path, ...]) -> str:
             if isinstance(git, str):
                 places = await asyncio.to_thread(find_git_places, roots[0], roots)
                 return NO_GIT if places is None else NOT_USED
-            code, output = await git.names(list(STATUS))
+            code, output = await git.list_names(list(STATUS))
     except (TimeoutError, OSError):
         return TOO_SLOW
     return format_git_state(output) if code == 0 else "state not known: git could not tell"

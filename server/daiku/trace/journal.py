@@ -160,8 +160,8 @@ class Journal:
     def chunks(self, session: str, after_seq: int = 0, most: int = ALL) -> list[Chunk]:
         """Return the durable chunks after `after_seq`, oldest first, at most `most`. Raises UsageError
         (not_found)."""
-        query = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-        rows = self._db.query(query, (session, after_seq, most))
+        sql = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+        rows = self._db.query(sql, (session, after_seq, most))
         if not rows:
             self.folder_of(session)
         return [chunk_of(session, row) for row in rows]
@@ -187,8 +187,8 @@ class Journal:
     def session_of_run(self, run: str) -> str:
         """Return the session of a run. Raises UsageError (not_found)."""
         # A partial index over the first event types of runs keeps other inserts cheap.
-        query = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
-        row = self._db.first(query, (run,))
+        sql = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
+        row = self._db.first(sql, (run,))
         if row is None:
             raise not_found_error(
                 "journal.unrecorded_run" if is_long_id(run, "run") else "journal.no_run", run
@@ -197,8 +197,8 @@ class Journal:
 
     def find_run(self, name: str) -> str:
         """Return the last run of the session called `name`, or `name` if it is no session."""
-        query = "SELECT run FROM chunks WHERE session = ? AND type = 'run_started' AND parent IS NULL ORDER BY seq DESC LIMIT 1"
-        row = self._db.first(query, (name,))
+        sql = "SELECT run FROM chunks WHERE session = ? AND type = 'run_started' AND parent IS NULL ORDER BY seq DESC LIMIT 1"
+        row = self._db.first(sql, (name,))
         return row[0] if row is not None else name
 
     def get_plan(self, plan: str) -> Plan:

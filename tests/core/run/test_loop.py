@@ -118,11 +118,11 @@ class World:
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
         return self.tried
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven:
+        return ApprovalGiven(approval_id=question.approval_id, decision=self.decision)
 
-    async def answer(self, asked: InputAsked) -> InputGiven:
-        return InputGiven(input_id=asked.input_id, text="blue")
+    async def answer(self, question: InputAsked) -> InputGiven:
+        return InputGiven(input_id=question.input_id, text="blue")
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         return f"{len(messages)} messages", Usage(prompt_tokens=50, completion_tokens=5)

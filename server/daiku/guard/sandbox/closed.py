@@ -22,7 +22,7 @@ def find_closed(roots: tuple[Path, ...], protected: Collection[str]) -> tuple[Pa
     for root in roots:
         ignores = Ignores.of(root, steady=True).closed
         own = any(path.endswith(f"/{CLOSING}") and Path(path).is_relative_to(root) for path in protected)
-        if own or ignores.rules(root):
+        if own or ignores.get_rules(root):
             found.update(dict.fromkeys(_closed_below(ignores, root, roots)))
     if len(found) > MOST_MASKED:
         raise OSError(f"{CLOSING} closes more than {MOST_MASKED} separate files; close their folders instead")
@@ -30,7 +30,7 @@ def find_closed(roots: tuple[Path, ...], protected: Collection[str]) -> tuple[Pa
 
 
 def _closed_below(ignores: IgnoreFiles, folder: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
-    rules = ignores.rules(folder)
+    rules = ignores.get_rules(folder)
     for entry in _entries(folder):
         path, is_folder = Path(entry.path), entry.is_dir(follow_symlinks=False)
         if entry.name in (".git", CLOSING):

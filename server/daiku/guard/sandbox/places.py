@@ -199,7 +199,7 @@ class HostPlaces:
     """What is hidden and shown of this machine, whatever the command."""
 
     foreign: tuple[Path, ...]
-    find_homes: tuple[Path, ...]
+    homes: tuple[Path, ...]
     system_secrets: tuple[Path, ...]
     secrets: tuple[Path, ...]
     tools: tuple[Path, ...]

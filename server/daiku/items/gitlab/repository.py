@@ -72,8 +72,8 @@ class GitLabRepository(ForgeRepository):
     def is_label(self, one: str, other: str) -> bool:
         return one == other
 
-    def clean(self, words: str) -> str:
-        return escape_quick_actions(words)
+    def clean(self, text: str) -> str:
+        return escape_quick_actions(text)
 
     async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
         """List the items by kind. One call counts them first, since two lists would be two calls each time."""

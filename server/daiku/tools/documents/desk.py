@@ -24,8 +24,10 @@ class Evaluations(Protocol):
 class References(Protocol):
     """Search in the passages of the workspace's references (R1.62)."""
 
-    async def search(self, here: Sequence[Passage], questions: Sequence[str], most: int) -> ReferencesFound:
-        """Return the passages of `here` that are nearest to one of `questions`. Raises DaikuError."""
+    async def search(
+        self, passages: Sequence[Passage], questions: Sequence[str], most: int
+    ) -> ReferencesFound:
+        """Return the passages that are nearest to one of `questions`. Raises DaikuError."""
         ...
 
 

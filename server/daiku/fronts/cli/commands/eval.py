@@ -85,8 +85,8 @@ class EvalOptions:
 @click.option("--json", "as_json", is_flag=True, help=say("help.eval.json"))
 @click.option("--trust-tasks", is_flag=True, help=say("help.eval.trust_tasks"))
 @click.option("--setup-network", is_flag=True, help=say("help.eval.setup_network"))
-def eval_(**options: Any) -> int:
-    options = EvalOptions(**options)
+def eval_(**given: Any) -> int:
+    options = EvalOptions(**given)
     folder = find_builtin_folder() if options.folder == BUILTIN else Path(options.folder)
     if options.baseline and (options.compare or options.overrides):
         raise usage_error(say("error.eval_two_sides"))
