@@ -28,9 +28,12 @@ FOR_PEOPLES_OWN_CODE = (
     *set(daiku._PLACES.values()),
 )
 KEPT: dict[str, tuple[str, ...]] = {
-    "people's own code calls and reads it": ("daiku.library.runner:Runner.*",),
+    "people's own code calls and reads it": (
+        "daiku.library.runner:Runner.*",
+        "daiku.guard.guardrails.tokens:TokenGuard.used(session=)",
+    ),
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
-        "daiku.models.rules.replies.parse:partial_json",
+        "daiku.models.rules.replies.parse:parse_partial_json",
     ),
     "its place is named: work items come from them": ("daiku.plugins.entries:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.models.table:LLMSettings.*",),

@@ -151,20 +151,15 @@ def build(
     bridge: LanguageModelBridge | None = None,
     terminals: Terminals | None = None,
     trusted: bool = True,
-    own: bool = True,
-    locale: str = "en",
+    own: bool = True,  # the workspace's prompt templates are the user's own
+    locale: str = "en",  # the user's, such as "ja"
     parts: AppParts = AppParts(),
 ) -> App:
-    """Build the App of a workspace; reads the disk, not the network.
-
-    `own`: the workspace's prompt templates are the user's own. `locale` is the user's, such as `ja`. Raises
-    UsageError, OSError."""
+    """Build the App of a workspace from disk, without the network. Raises UsageError, OSError."""
     config, plugged, agents = _load_plugins(config, parts)
     redact = Redactor(secrets_of(config, parts.environ))
     stores = parts.stores or open_stores(config.storage.place(home), redact, home / "traces")
-    checkpoints = CheckpointStore(
-        home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions
-    )
+    edits = CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
     documents = _build_desk(config, workspace, home, redact, seen := SeenTexts(), stores.evaluations)
     playbooks = _open_playbooks(config, workspace, stores, trusted=trusted)
     registry = _build_registry(home, parts, plugged, agents, terminals, documents, redact, playbooks, editor)
@@ -177,7 +172,7 @@ def build(
         journal=stores.journal,
         registry=registry,
         workspace=workspace,
-        checkpoints=checkpoints,
+        checkpoints=edits,
         grants=stores.grants,
         model=partial(resolve_with_default, parts.model, llm.resolve),
         policy=partial(run_policy, config, workspace, stores.grants, mcp.key, trusted, own),
@@ -192,10 +187,10 @@ def build(
         prompts=build_prompts(config, workspace, own=own),
         guardrails=_build_guardrails(config, workspace, parts),
         router=parts.router if parts.router is not None else build_router(config.router),
-        memory=parts.memory if parts.memory is not None else memory,
+        memory=memory if parts.memory is None else parts.memory,
         playbooks=playbooks,
     )
-    return _assemble(services, home, llm, stores, checkpoints, servers, plugged, memory, parts, documents)
+    return _assemble(services, home, llm, stores, edits, servers, plugged, memory, parts, documents)
 
 
 def _load_plugins(config: Config, parts: AppParts) -> tuple[Config, Plugged, Agents]:

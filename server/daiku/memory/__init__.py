@@ -1,2 +1,1 @@
-"""Long-term memory: entries that the user wants to keep, searched by words and vectors, on SQLite or
-PostgreSQL."""
+"""Long-term memory: entries that the user keeps, searched by words and vectors."""

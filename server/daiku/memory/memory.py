@@ -1,5 +1,4 @@
-"""Memory of the public API: entries that persist across sessions, per user and workspace, found by
-similarity."""
+"""Memory of the public API: entries across sessions, per user and workspace, found by similarity."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""The playbook: lessons about a repository and a user; stored, searched, given to runs, and scored by
-outcome."""
+"""The playbook: lessons about a repository and a user, given to runs and scored by outcome."""

@@ -129,17 +129,15 @@ class Runs:
     ) -> RunResult:
         """Continue a paused or interrupted run; return the result of a completed one again.
 
-        A run that ended early is continued by a new run, with another `model` if one is given. `agent`: an
-        agent of the calling program. Raises UsageError: unknown, in progress, nested, or its agent is
-        missing."""
+        A run that ended early is continued by a new run, with `model` if it is given. `agent`: one of the calling
+        program. Raises UsageError if the run is unknown, in progress, or nested, or its agent is missing."""
         services = self.services
         session = services.journal.session_of_run(run)
         run = last_continuation(chunks := services.journal.chunks(session), run)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
-            raise _usage_error(
-                text("runs.part_of", run=run, other=own[0].parent), text("runs.resume", run=own[0].parent)
-            )
+            hint = text("runs.resume", run=own[0].parent)
+            raise _usage_error(text("runs.part_of", run=run, other=own[0].parent), hint)
         finished = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
         is_unfinished = (
             finished is not None and not has_answer(finished.status) and last_start(chunks).run == run

@@ -1,2 +1,1 @@
-"""Database access: one Database protocol over SQLite and PostgreSQL, session locks and leases, locked
-folders."""
+"""Database access: a Database protocol over SQLite and PostgreSQL, locks, and leases."""

@@ -134,8 +134,7 @@ async def stream_role_reply(
     A model with its own tools answers by them; plain words count after one question about them. A `nested` role may
     answer in words. Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry.
     """
-    own_reply = role.after_calls(request.messages)
-    if own_reply is not None:
+    if (own_reply := role.after_calls(request.messages)) is not None:
         yield _build_own_reply(own_reply)  # recorded even before an error
         if isinstance(own_reply, Failed):
             raise DaikuError(own_reply.failure)
@@ -169,9 +168,8 @@ async def stream_role_reply(
             if parsed.words_only:  # replies without the form are recorded too
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
             raise _build_format_error(problems[-1])
-        current = _build_retry(
-            role, first, reply, parsed.problem, by_tools=_has_native_tools(request, protocol)
-        )
+        by_tools = _has_native_tools(request, protocol)
+        current = _build_retry(role, first, reply, parsed.problem, by_tools=by_tools)
 
 
 def _build_own_reply(answer: AssistantMessage | Failed) -> Reply:

@@ -20,9 +20,8 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     one. If a pattern takes longer, the system ends this program.
     """
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    from daiku.guard.rules.guardrails.forms import (
-        searched_forms,  # this module runs as a file, so its path is known only now
-    )
+    # This module runs as a file, so its path is known only now.
+    from daiku.guard.rules.guardrails.forms import searched_forms
 
     while line := source.readline():
         request = json.loads(line)

@@ -153,11 +153,8 @@ def _settle(
     # In unattended runs the settings are the user's only permission.
     if setting == "allow" and not ask and (not outside_reason or policy.is_unattended):
         return Verdict("allow", text("guard.settings_allow"), kind, key, unseen=True)
-    is_notable = setting == "allow" or is_covered
-    reasons = joined(
-        "clauses", [why, ask if ask != why else NO_TEXT, outside_reason if is_notable else NO_TEXT]
-    )
-    return Verdict("ask", reasons, kind, key)
+    outside = outside_reason if setting == "allow" or is_covered else NO_TEXT
+    return Verdict("ask", joined("clauses", [why, ask if ask != why else NO_TEXT, outside]), kind, key)
 
 
 def _ask_user(why: Text, kind: ApprovalKind, policy: Policy) -> Verdict:

@@ -246,7 +246,6 @@ class OllamaDecoder:
 
 MAX_CONCURRENT_DETAILS = 4
 """Maximum number of concurrent requests for model details."""
-
 MIN_MEASURED_TOKENS = 500
 """Minimum estimated tokens of a request that corrects estimates: in shorter ones the model's template dominates."""
 
@@ -393,9 +392,8 @@ class OllamaProvider:
 
 def _decode_details(document: JsonObject) -> ModelDetails:
     capabilities, details = document.get("capabilities"), document.get("model_info")
-    lengths: list[JsonValue] = []
-    if isinstance(details, dict):
-        lengths = [value for key, value in details.items() if key.endswith(".context_length")]
+    items = details.items() if isinstance(details, dict) else ()
+    lengths = [value for key, value in items if key.endswith(".context_length")]
     return ModelDetails(
         context=max((to_count(length) for length in lengths), default=0),
         capabilities=frozenset(str(a) for a in capabilities) if isinstance(capabilities, list) else None,

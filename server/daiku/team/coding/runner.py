@@ -58,14 +58,14 @@ def _find_open_failure(recent: Sequence[Message]) -> CommandRun | None:
     return next(reversed(find_open_failures(_find_commands(recent))), None)
 
 
-def _is_attempt(command_run: CommandRun) -> bool:
+def _is_attempt(run: CommandRun) -> bool:
     """Return True if a command was queued by the reply, or does more than read."""
-    return command_run.is_queued or not is_lookup(command_run.command)
+    return run.is_queued or not is_lookup(run.command)
 
 
 def _count_repairs(recent: Sequence[Message]) -> int:
     """Count the repairs: failures after the first, or replies marked as a repair, whichever is more."""
-    failures = sum(not command_run.ok and _is_attempt(command_run) for command_run in _find_commands(recent))
+    failures = sum(not run.ok and _is_attempt(run) for run in _find_commands(recent))
     marked = sum(
         isinstance(data := m.opaque.get("daiku"), dict) and data.get("repair") is True
         for m in recent
@@ -90,18 +90,14 @@ def _find_waiting_commands(recent: Sequence[Message]) -> tuple[str, ...] | None:
 def _format_outcomes(commands: Sequence[CommandRun]) -> Text:
     """Format each command with its outcome, one line each."""
     return joined(
-        "lines",
-        [
-            text("roles.ran", command=command_run.command, outcome=_format_outcome(command_run))
-            for command_run in commands
-        ],
+        "lines", [text("roles.ran", command=run.command, outcome=_format_outcome(run)) for run in commands]
     )
 
 
-def _format_outcome(command_run: CommandRun) -> Text:
-    if command_run.exit_code is not None:
-        return text("team.exit_code", code=command_run.exit_code)
-    return text("roles.started") if command_run.ok else text("roles.not_run")
+def _format_outcome(run: CommandRun) -> Text:
+    if run.exit_code is not None:
+        return text("team.exit_code", code=run.exit_code)
+    return text("roles.started") if run.ok else text("roles.not_run")
 
 
 DOING = ("shell/run", *CHANGING)
@@ -188,10 +184,7 @@ def read(
     if isinstance(reply, Unreadable) and _has_results(messages) and (failed is None or queue is None):
         reply = message if reply.words_only else reply
     if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
-        return (
-            _check_exit_code([command_run.command for command_run in _find_commands(recent)][-1:], messages)
-            or reply
-        )
+        return _check_exit_code([run.command for run in _find_commands(recent)][-1:], messages) or reply
     return reply
 
 
@@ -241,8 +234,7 @@ def _check_exit_code(commands: Sequence[str], messages: tuple[Message, ...]) -> 
     request = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     for command in commands:
         if command not in request and hides_exit_code(command):
-            excerpt = truncate_middle(command, SHOWN_COMMAND)
-            return Unreadable(text("roles.hides_exit_code", command=excerpt))
+            return Unreadable(text("roles.hides_exit_code", command=truncate_middle(command, SHOWN_COMMAND)))
     return None
 
 
@@ -257,10 +249,7 @@ def judge_prose(message: AssistantMessage, messages: tuple[Message, ...]) -> Ass
         return Unreadable(
             text("roles.repair_or_stop", command=truncate_middle(failed.command, SHOWN_COMMAND))
         )
-    return (
-        _check_exit_code([command_run.command for command_run in _find_commands(recent)][-1:], messages)
-        or message
-    )
+    return _check_exit_code([run.command for run in _find_commands(recent)][-1:], messages) or message
 
 
 def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
@@ -269,16 +258,11 @@ def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Fa
     if not recent or not isinstance(recent[-1], ToolMessage):
         return None
     reply = next(m for m in reversed(recent) if isinstance(m, AssistantMessage))
-    commands, failed, queue = (
-        _find_commands(recent),
-        _find_open_failure(recent),
-        _find_waiting_commands(recent),
-    )
+    commands, failed = _find_commands(recent), _find_open_failure(recent)
+    queue = _find_waiting_commands(recent)
     is_retry = failed is not None and bool(queue) and queue[0] == failed.command
     if failed is not None and _count_repairs(recent) >= MAX_REPAIRS:
-        last = next(
-            command_run for command_run in reversed(commands) if command_run.ok or _is_attempt(command_run)
-        )
+        last = next(run for run in reversed(commands) if run.ok or _is_attempt(run))
         if not last.ok or (_find_queue(reply) is not None and not is_retry and not _is_change(reply)):
             return _build_failure(commands, failed, queue or ())
     results = (m for m in recent[recent.index(reply) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
@@ -400,7 +384,6 @@ def _has_results(messages: tuple[Message, ...]) -> bool:
 RUN = Role(
     read, continue_after_calls, remind, prose=judge_prose, failed=find_failure, has_result=_has_results
 )
-
 
 RUNNER = Agent(
     "runner",

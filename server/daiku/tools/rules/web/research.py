@@ -19,6 +19,8 @@ MAX_QUERY = 400
 """Characters of a query."""
 MAX_SNIPPET = 500
 """Characters of a search engine's summary of a page."""
+MAX_KEYWORDS = 8
+"""Maximum number of keywords of a focus (C0.19)."""
 MAX_PAGE_PART = 6000
 """Characters of an opened page that become part of a finding."""
 SOURCES_KEY = "sources"
@@ -199,14 +201,14 @@ _COMMON = lazy(
 )
 
 
-def extract_keywords(focus: str, limit: int = 8) -> str:
+def extract_keywords(focus: str) -> str:
     """Return the distinct words of a focus that are not common, joined by ", " (C0.19)."""
     distinct: dict[str, str] = {}
     for match in _WORD.finditer(strip_invisible(focus)):
         word = match[0]
         if not _COMMON.fullmatch(word):
             distinct.setdefault(word.lower(), word)
-    return ", ".join(list(distinct.values())[:limit])
+    return ", ".join(list(distinct.values())[:MAX_KEYWORDS])
 
 
 def _escape_title(title: str) -> str:
