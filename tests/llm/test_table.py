@@ -62,13 +62,13 @@ def _lacks(entry: ProviderEntry) -> list[str]:
         case "server":
             wanted = {
                 "address": address.startswith("http://"),
-                "how": entry.setup_hint,
+                "how": entry.how,
                 "first_model": entry.first_model,
             }
         case "address":
-            wanted = {"how": entry.setup_hint, "first_model": entry.first_model}
+            wanted = {"how": entry.how, "first_model": entry.first_model}
         case "editor":
-            wanted = {"how": entry.setup_hint}
+            wanted = {"how": entry.how}
         case "script":
             wanted = {"default_model": entry.default_model}
     return [name for name, there in wanted.items() if not there]
@@ -81,7 +81,7 @@ def test_an_entry_has_what_its_kind_needs(entry: ProviderEntry) -> None:
 
 @for_each("entry", list(PROVIDERS.values()))
 def test_what_an_entry_tells_a_person_to_do_is_said_in_japanese(entry: ProviderEntry) -> None:
-    assert not entry.setup_hint or JAPANESE.search(render(entry.setup_hint, "ja")), entry.name
+    assert not entry.how or JAPANESE.search(render(entry.setup_hint, "ja")), entry.name
 
 
 @pytest.mark.parametrize("entry", PROVIDERS.values(), ids=lambda entry: entry.name)
