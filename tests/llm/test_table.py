@@ -81,7 +81,7 @@ def test_an_entry_has_what_its_kind_needs(entry: ProviderEntry) -> None:
 
 @for_each("entry", list(PROVIDERS.values()))
 def test_what_an_entry_tells_a_person_to_do_is_said_in_japanese(entry: ProviderEntry) -> None:
-    assert not entry.how or JAPANESE.search(render(entry.setup_hint, "ja")), entry.name
+    assert not entry.how or JAPANESE.search(render(entry.how, "ja")), entry.name
 
 
 @pytest.mark.parametrize("entry", PROVIDERS.values(), ids=lambda entry: entry.name)
