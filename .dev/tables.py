@@ -67,22 +67,22 @@ export const EVENT_LINES = {{
 
 
 def hidden() -> str:
-    """Return the text of hidden.gen.ts: the characters that hide or reorder text, from the server's module."""
+    """Return the text of hidden.gen.ts: the server's characters that hide or reorder text."""
     return f"""// GENERATED from server/daiku/texts/rules/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
 
-/** Characters that hide or reorder text: the inside of a set of a regular expression. */
+/** Characters that hide or reorder text, for a regular expression's character class. */
 export const UNSEEN = {_text(_to_pattern(UNSEEN))};
 
-/** Letters and marks of which nothing is seen: likewise. */
+/** Letters and marks that render as blank, for a character class as well. */
 export const BLANK = {_text(_to_pattern(BLANK))};
 
-/** Flags that are written with tag characters, as a regular expression. */
+/** Regular expression for flags that are written with tag characters. */
 export const FLAGS = {_text(_to_pattern(FLAGS))};
 """
 
 
 def _to_pattern(pattern: str) -> str:
-    """Return a regular expression with the escapes of JavaScript for what is not ASCII."""
+    """Return a regular expression with JavaScript escapes for non-ASCII characters."""
     return "".join(char if char.isascii() else f"\\u{{{ord(char):x}}}" for char in pattern)
 
 

@@ -234,7 +234,7 @@ def stop(process: subprocess.Popen[str], *, whole: bool) -> list[int]:
 
 
 def stop_outside_of_writes(desk: Desk, process: subprocess.Popen[str], *, whole: bool) -> list[int]:
-    """Stop it like `stop`, while it writes nothing: who stands still within a write keeps everybody from writing."""
+    """Stop a worker between two writes: a writer that is stopped would keep its lock on the database."""
     while True:
         stopped = stop(process, whole=whole)
         with closing(sqlite3.connect(desk.home / "daiku.db", timeout=0.2)) as database:
@@ -247,8 +247,8 @@ def stop_outside_of_writes(desk: Desk, process: subprocess.Popen[str], *, whole:
 
 
 @contextmanager
-def held(desk: Desk) -> Generator[None]:
-    """Hold the database for longer than a statement waits for it."""
+def hold_database(desk: Desk) -> Generator[None]:
+    """Hold the database's write lock for longer than a statement waits for it."""
     with closing(sqlite3.connect(desk.home / "daiku.db", timeout=30)) as database:
         database.execute("BEGIN IMMEDIATE")
         yield
@@ -257,7 +257,7 @@ def held(desk: Desk) -> Generator[None]:
 
 
 def end_well(process: subprocess.Popen[str]) -> None:
-    """Tell a worker to end, which it does without an error."""
+    """Terminate a worker, and check that it exits without an error."""
     process.terminate()
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0, (out, err)
@@ -376,14 +376,14 @@ def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_chang
 def test_a_database_that_another_program_holds_for_long_is_waited_for(
     undisturbed: End, tmp_path: Path, started: Starts
 ) -> None:
-    """While a worker starts, and another one's model thinks: afterwards each step is kept as always."""
+    """One worker starts meanwhile, and another waits for its model. Each step is kept."""
     with yard_of(tmp_path / "gitlab") as yard:
         desk = Desk(tmp_path / "desk", yard, {"DAIKU_WORK__POLL_SECONDS": "1"})
         thinks = {**planned(*STEPS)[0], "delay_ms": 1500 * BUSY_SECONDS}
         desk.script(thinks, *SCRIPT[1:])
         workers = [started(desk)]
         until(lambda: labels_of(yard) == ["coding agent processing"])
-        with held(desk):
+        with hold_database(desk):
             workers.append(started(desk))
         until(lambda: is_over(yard))
         for process in workers:

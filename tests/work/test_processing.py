@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daiku.dataclass import replace
-from daiku.domain.errors import Failure, FailureKind
+from daiku.domain.errors import DaikuError, Failure, FailureKind
 from daiku.domain.items.forge import ForgeRefusal, ItemText
 from daiku.domain.items.intents import PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState
@@ -130,15 +130,18 @@ class Bench:
         await apply_left_open(hearing)
 
 
+HELD = DatabaseFault("held")
+
+
 @contextmanager
-def failing_once(store: type, method: str) -> Generator[list[str]]:
-    """Have a method of a store fail the first time; yield what has failed."""
+def failing_once(store: type, method: str, wrong: DaikuError = HELD) -> Generator[list[str]]:
+    """Make the first call of a store's method fail; yield the names of the methods that have failed."""
     working, failed = getattr(store, method), list[str]()
 
     def fail_once(self: object, *given: object, **named: object) -> object:
         if not failed:
             failed.append(method)
-            raise DatabaseFault("held")
+            raise wrong
         return working(self, *given, **named)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -282,7 +285,7 @@ async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_t
 async def test_what_an_attempt_wants_is_carried_out_though_the_database_failed_meanwhile(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B23.4: its next step waits for that."""
+    """B23.4: the attempt's next step waits for its intents."""
     monkeypatch.setattr(processing, "APPLY_SECONDS", 0.01)
     attempt = bench.start
 

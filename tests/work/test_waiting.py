@@ -123,13 +123,13 @@ async def test_an_answer_has_the_item_worked_again() -> None:
 async def test_a_database_that_fails_is_a_warning_and_a_lost_claim_is_none(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: DaikuError, level: int
 ) -> None:
-    """A23.1: nothing that fails is told as something that is well."""
+    """A23.1: a failure is not logged like a normal event."""
     item = Waiting()
 
     def fail(*_: object) -> None:
         raise wrong
 
     monkeypatch.setattr(ItemStore, "note_unclaimed", fail)
-    with caplog.at_level(logging.INFO, "daiku.items.hearing"):
+    with caplog.at_level(logging.INFO, "daiku.items"):
         assert await item.look() == 1
     assert [record.levelno for record in caplog.records] == [level]

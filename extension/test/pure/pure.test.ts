@@ -70,10 +70,10 @@ describe("terminal text", () => {
     ["zero width", "a\u200bb\u2060\ufeff", "a‹U+200B›b‹U+2060›‹U+FEFF›"],
     ["tags", "a\u{e0041}\u{1f3f4}\u{e0067}", "a‹U+E0041›\u{1f3f4}‹U+E0067›"],
     ["joiners between ASCII letters", "ad\u200dmin\u200c", "ad‹U+200D›min‹U+200C›"],
-    ["a joiner beside a blank", "日\u200d\u3164", "日‹U+200D›‹U+3164›"],
+    ["a joiner before a blank", "日\u200d\u3164", "日‹U+200D›‹U+3164›"],
     ["selectors that select nothing", "a\ufe01b葛\u{e0100}\u{e0101}", "a‹U+FE01›b葛\u{e0100}‹U+E0101›"],
     ["colors and overwritten lines", "\u001b[31m1%\r2%\u202e\u001b[0m", "2%‹U+202E›"],
-  ])("that is output shows what hides or reorders it: %s", (_, text, shown) => expect(showOutput(text)).toBe(shown));
+  ])("escapes hidden characters in output: %s", (_, text, shown) => expect(showOutput(text)).toBe(shown));
 
   it.each([
     "👩\u200d💻 👩🏽\u200d💻 🏳\ufe0f\u200d🌈 👨\u200d👩\u200d👧\u200d👦 🤦🏽\u200d♂\ufe0f",
@@ -81,7 +81,7 @@ describe("terminal text", () => {
     "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
     "می\u200cخواهم שלום ක්\u200dෂ",
     "葛\u{e0100} 邉\u{e0101}",
-  ])("that is output keeps what a script or an emoji needs: %s", (text) => expect(showOutput(text)).toBe(text));
+  ])("keeps characters that a script or an emoji needs in output: %s", (text) => expect(showOutput(text)).toBe(text));
 });
 
 const DIFF = `--- a/shop/cart.py

@@ -56,7 +56,7 @@ describe("a call that has ended", () => {
     expect(shown.split("\n")).toEqual(["…", ...output.split("\n").slice(-12)]);
   });
 
-  it("shows what hides or reorders the output of a command, while it runs and afterwards", async () => {
+  it("escapes hidden characters in the output of a command, while it runs and afterwards", async () => {
     const say = chunksOf();
     await show([
       say("run_started", {}),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError, Failure, GuardrailViolation, UsageError
+from daiku.domain.errors import Failure, GuardrailViolation, UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.domain.items.intents import PostComment, ShowProgress
 from daiku.domain.items.item import ItemProgress
@@ -22,7 +21,7 @@ from daiku.items.items import ItemStore
 from daiku.items.labels import get_label
 from daiku.items.prompt import collect_wording, render_item_prompt
 from daiku.items.record import ACKNOWLEDGED, PAUSE_ORDERS, Claim, ClaimLost, ItemRecord
-from daiku.items.retrying import is_outage
+from daiku.items.retrying import is_outage, log_outage
 from daiku.items.rules.comments import (
     ProgressReport,
     ProgressStatus,
@@ -42,7 +41,6 @@ from daiku.team.rules.proof.evidence import Evidence
 from daiku.team.rules.proof.tree_changes import TreeChanges, replace_recorded
 from daiku.texts.text import text
 
-logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
 """Poll interval in seconds of the item's orders and messages."""
 STEP_SECONDS = 5.0
@@ -290,13 +288,11 @@ class Attempt:
         """Follow the item's orders until the attempt has ended or its claim is lost."""
         while not working.done() and not self.lost:
             await asyncio.sleep(LOOK_SECONDS)
-            try:
+            with suppress(ClaimLost), log_outage(self.claim.item):  # the next poll ends a lost run
                 await self._follow_order(working)
-            except DaikuError as error:  # the server may recover; without it the run cannot write either
-                logger.warning("%s", error.failure.message)
 
     async def _follow_order(self, working: asyncio.Task[RunResult]) -> None:
-        """Read the item's current order once and follow it. Raises DaikuError."""
+        """Follow the item's current order; deliver new messages if there is none. Raises DaikuError."""
         match order := self.items.current_order(self.claim):
             case None:
                 self.lost = True
@@ -330,7 +326,7 @@ class Attempt:
         if not self.run or not self.runs.is_live(self.run):
             return
         item, messages = self.claim.item, self.items.messages
-        try:
+        with suppress(UsageError):  # the run has just ended
             for number, note in messages.list_after(item, "system", self.last_note):
                 await self._steer(note, WORKER)
                 self.last_note = number
@@ -339,14 +335,9 @@ class Attempt:
                 await self._steer(message, PERSON)
                 self.last_heard = number
                 self.items.note(self.claim, heard=number)
-        except (ClaimLost, UsageError):  # another worker has the item, or the run has just ended
-            return
-        except DaikuError as error:  # the server may recover
-            logger.warning("%s", error.failure.message)
 
     async def _steer(self, words: str, agent: str) -> None:
-        """Pass a message on to the run. If a guardrail blocks it, that is recorded, and later messages
-        follow."""
+        """Send a message to the run. If a guardrail blocks it, the run records that, and the next message follows."""
         with suppress(GuardrailViolation):
             await self.runs.steer(self.run, words, agent)
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from daiku.domain.chunks import iso_now
-from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, RefusalKind, Said
 from daiku.domain.items.intents import MarkReady, PostComment, SetState
 from daiku.domain.items.item import ItemState
@@ -18,7 +17,7 @@ from daiku.items.items import ItemStore
 from daiku.items.parts import ClaimedItem, WorkerParts
 from daiku.items.prompt import MOST_COMMENT
 from daiku.items.record import ClaimLost, Feedback, ItemFacts, ItemRecord, get_repository_name
-from daiku.items.retrying import compute_backoff, format_time_after
+from daiku.items.retrying import compute_backoff, format_time_after, log_outage
 from daiku.items.rules.assent import is_only_agreement
 from daiku.items.rules.comments import Ending, render_ending
 from daiku.items.rules.harmless import to_inline_code
@@ -48,21 +47,21 @@ MOST_DELIVERED = 20
 async def poll_while_running(item: ClaimedItem) -> None:
     """Pass trusted comments on to the running item, and cancel it when it is no longer wanted."""
     seconds = item.parts.config.work.poll_seconds
-    # A resumed item may have been canceled meanwhile; one that was just read was not.
-    wait = 0.0 if item.record.run else seconds
-    while True:
-        await asyncio.sleep(wait)
-        try:
-            pause = await _poll_once(item)
-        except ClaimLost as error:
-            logger.info("%s: %s", item.claim.item, error.failure.message)
-            return
-        except DaikuError as error:  # the database may recover
-            logger.warning("%s: %s", item.claim.item, error.failure.message)
-            pause = 0.0
-        if pause is None:
-            return
-        wait = max(seconds, pause)
+    wait = 0.0
+    try:
+        with log_outage(item.claim.item):
+            # A resumed item may have been canceled meanwhile; one that was just read was not.
+            wait = 0.0 if item.record.run else seconds
+        while True:
+            await asyncio.sleep(wait)
+            pause: float | None = 0.0
+            with log_outage(item.claim.item):
+                pause = await _poll_once(item)
+            if pause is None:
+                return
+            wait = max(seconds, pause)
+    except ClaimLost as error:
+        logger.info("%s: %s", item.claim.item, error.failure.message)
 
 
 async def _poll_once(item: ClaimedItem) -> float | None:
@@ -145,18 +144,15 @@ async def poll_idle_items(parts: WorkerParts, *, once: bool) -> None:
 
 
 async def _poll(parts: WorkerParts, record: ItemRecord, poll: Hear) -> None:
-    """Poll the item's source, unless it requested a pause. A lost claim and a failing database are logged."""
+    """Poll the item's source, unless it requested a pause. Log a lost claim or a database error."""
     source = parts.source_of(record.key)
     if source is None or not parts.may_ask(record.key.source):
         return
     try:
-        refused = await poll(parts, source, record)
+        with log_outage(record.item):  # the next poll retries
+            parts.pause_source(record.key.source, await poll(parts, source, record))
     except ClaimLost as error:
         logger.info("%s: %s", record.item, error.failure.message)
-    except DaikuError as error:  # the database may recover; the next poll retries
-        logger.warning("%s: %s", record.item, error.failure.message)
-    else:
-        parts.pause_source(record.key.source, refused)
 
 
 def get_seconds_since_poll(record: ItemRecord, now: datetime) -> float:

@@ -32,6 +32,7 @@ from daiku.items.retrying import (
     give_back,
     is_given_up,
     is_outage,
+    log_outage,
 )
 from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
@@ -91,7 +92,7 @@ async def process_item(item: ClaimedItem) -> ItemState:
 
 @asynccontextmanager
 async def _run_in_background(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
-    """Run coroutines in the background until the block ends. Their errors are logged."""
+    """Run coroutines in the background until the block ends. Log their errors."""
     tasks = {asyncio.create_task(coroutine) for coroutine in work}
     try:
         yield
@@ -212,18 +213,14 @@ async def _with_default_branch(item: ClaimedItem, claimed: ItemText, remote: Rem
 
 
 async def _apply_while_running(item: ClaimedItem) -> None:
-    """Apply the attempt's intents until another worker has the item."""
+    """Apply the attempt's intents as they are recorded, until another worker claims the item."""
     wait = APPLY_SECONDS
-    while True:
-        await asyncio.sleep(wait)
-        try:
-            applied = await apply_open(item)
-        except ClaimLost:
-            return
-        except DaikuError as error:  # the database may recover
-            logger.warning("%s: %s", item.claim.item, error.failure.message)
-        else:
-            wait = min(2 * wait, LONGEST_WAIT) if applied.transient or applied.refused else APPLY_SECONDS
+    with suppress(ClaimLost):
+        while True:
+            await asyncio.sleep(wait)
+            with log_outage(item.claim.item):
+                applied = await apply_open(item)
+                wait = min(2 * wait, LONGEST_WAIT) if applied.transient or applied.refused else APPLY_SECONDS
 
 
 async def _watch_orders(item: ClaimedItem, begun: asyncio.Event) -> None:
@@ -232,23 +229,18 @@ async def _watch_orders(item: ClaimedItem, begun: asyncio.Event) -> None:
     Before the attempt has `begun`, also acknowledge the user's pause.
     """
     items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
-    while True:
-        try:
-            if stopping.is_set():
-                items.signal(claim, "give_back", after="")
-                return
-            if is_pause_wanted(item.parts.home):
-                items.signal(claim, "halt", after="")
-                return
-            if not begun.is_set() and items.current_order(claim) == "pause":
-                items.signal(claim, "pausing", after="pause")
-        except ClaimLost:  # the attempt finds out too
-            return
-        except DaikuError as error:  # the database may recover
-            logger.warning("%s: %s", claim.item, error.failure.message)
+    with suppress(ClaimLost):  # the attempt finds out too
+        while True:
+            with log_outage(claim.item):
+                if stopping.is_set():
+                    items.signal(claim, "give_back", after="")
+                    return
+                if is_pause_wanted(item.parts.home):
+                    items.signal(claim, "halt", after="")
+                    return
+                if not begun.is_set() and items.current_order(claim) == "pause":
+                    items.signal(claim, "pausing", after="pause")
             await asyncio.sleep(PAUSE_SECONDS)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
 
 
 async def _pause_before_attempt(item: ClaimedItem) -> ItemState | None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from daiku.dataclass import dataclass, field
-from daiku.domain.errors import FailureKind
+from daiku.domain.errors import DaikuError, FailureKind
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult
 from daiku.items.items import ItemStore
-from daiku.items.record import Claim, ItemFacts, ItemRecord
+from daiku.items.record import Claim, ClaimLost, ItemFacts, ItemRecord
 from daiku.texts.text import Text, text
 
+logger = logging.getLogger(__name__)
 FIRST_SECONDS = 1.0
 """Seconds before the first retry."""
 FACTOR = 4.0
@@ -88,6 +91,17 @@ def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> Item
 def explain_given_up(why: Text, count: int = MOST_TRIES) -> Text:
     """Return the reason why an item was given up after `count` tries."""
     return text("work.given_up", count=count, why=why)
+
+
+@contextmanager
+def log_outage(item: str) -> Generator[None]:
+    """Log a failure of the database as a warning and end the block: a later try may succeed. Raises ClaimLost."""
+    try:
+        yield
+    except ClaimLost:
+        raise
+    except DaikuError as wrong:
+        logger.warning("%s: %s", item, wrong.failure.message)
 
 
 @dataclass(slots=True)

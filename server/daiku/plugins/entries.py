@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Generic, Literal, Protocol, TypeVar, cast
 
@@ -58,11 +58,12 @@ class LoadedPlugins(Generic[T]):
 
 def load(
     kind: Kind,
+    entries: Iterable[EntryPoint],
     allowed: Collection[str],
     read: Callable[[object, str], Iterator[tuple[str, T]]],
     is_taken: Callable[[str], bool],
 ) -> LoadedPlugins[T]:
-    """Load the entry points of `allowed` packages.
+    """Load the entry points of `kind` whose package is `allowed`.
 
     `read` yields the names and values of an entry point, and raises TypeError or ValueError for an invalid
     one. Names for which `is_taken` is true, for Daiku or an earlier plug-in, are skipped.
@@ -70,7 +71,7 @@ def load(
     values: dict[str, T] = {}
     plugins: list[Plugin] = []
     names = {normal_name(name) for name in allowed}
-    for entry in entry_points(group=GROUPS[kind]):
+    for entry in entries:
         package, version = _package(entry)
         if package not in names:
             plugins.append(Plugin(kind, package, version, entry.name, "off"))

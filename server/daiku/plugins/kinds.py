@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from daiku.dataclass import replace
 from daiku.models.provider import ProviderEntry
 from daiku.models.table import PROVIDERS
-from daiku.plugins.entries import LoadedPlugins, Plugged, WorkSource, load, values_of
+from daiku.plugins.entries import GROUPS, LoadedPlugins, Plugged, WorkSource, load, values_of
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.settings.config import Config
 from daiku.team.agent import Agent
@@ -41,15 +42,19 @@ def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged
 
 
 def _load(allowed: Collection[str]) -> Plugged:
-    tools = _tools(allowed, build_builtin_tools(editor=True))
-    agents = load("agent", allowed, _agents, lambda name: name in ALL_AGENTS)
-    providers = load("provider", allowed, _providers, lambda name: name in PROVIDERS)
-    sources = load("work_source", allowed, _sources, lambda name: name in OWN_SOURCES)
+    every = entry_points()  # once: it reads the metadata of every installed package
+    found = {kind: every.select(group=group) for kind, group in GROUPS.items()}
+    tools = _tools(found["tool"], allowed, build_builtin_tools(editor=True))
+    agents = load("agent", found["agent"], allowed, _agents, lambda name: name in ALL_AGENTS)
+    providers = load("provider", found["provider"], allowed, _providers, lambda name: name in PROVIDERS)
+    sources = load("work_source", found["work_source"], allowed, _sources, lambda name: name in OWN_SOURCES)
     plugins = (*tools.plugins, *agents.plugins, *providers.plugins, *sources.plugins)
     return Plugged(tuple(tools.values.values()), agents.values, providers.values, sources.values, plugins)
 
 
-def _tools(allowed: Collection[str], own: Collection[Tool]) -> LoadedPlugins[Tool]:
+def _tools(
+    entries: Iterable[EntryPoint], allowed: Collection[str], own: Collection[Tool]
+) -> LoadedPlugins[Tool]:
     registry = ToolRegistry(own)
     ours = {wire_name(name) for name in registry.names}
 
@@ -57,7 +62,9 @@ def _tools(allowed: Collection[str], own: Collection[Tool]) -> LoadedPlugins[Too
         for tool in values_of(value, Tool):
             yield tool.name, _as_command(tool, package)
 
-    return load("tool", allowed, read, lambda name: bool(registry.taken(name)) or wire_name(name) in ours)
+    return load(
+        "tool", entries, allowed, read, lambda name: bool(registry.taken(name)) or wire_name(name) in ours
+    )
 
 
 def _as_command(tool: Tool, package: str) -> Tool:

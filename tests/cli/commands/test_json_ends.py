@@ -249,7 +249,7 @@ HIDDEN = "a\u202eb\u200bc\U000e0041d\u2066e"
 
 @pytest.mark.parametrize("words", ["sessions list", "sessions export {0} --format json", "trace {0}"])
 def test_hidden_characters_are_escapes_in_json(words: str, daiku: Daiku, script: Callable[..., str]) -> None:
-    """A23.8: the value of the document stays as it is."""
+    """A23.8: the values in the document do not change."""
     run = daiku("run", "--json", "--model", script({"text": HIDDEN}), f"Say {HIDDEN}")
     session = run.chunks()[0]["session"]
     end = ["--json"] if words.endswith("list") else []

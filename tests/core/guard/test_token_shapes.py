@@ -102,13 +102,13 @@ BOUNDED = {
     "square old": ALNUM,  # zero bytes in base64
     "aws": string.ascii_uppercase + string.digits,  # `ACCA` in a hexadecimal checksum
 }
-"""Characters before a token that make it a possible part of something else. The only ones that keep it readable."""
+"""Characters after which a token stays readable, because it may be part of another text."""
 
 
 @for_each("name", TOKENS)
 @for_each("before", ["x", "token", "Z", "7", "é", "キー"])
 def test_a_token_is_redacted_behind_letters(name: str, before: str) -> None:
-    """A23.1: as two commands print it that end without a line end."""
+    """A23.1: two commands print without a line end between them."""
     is_readable = TOKENS[name][-12:] in Redactor(())(before + TOKENS[name])
     assert is_readable == (before[-1] in BOUNDED.get(name, ""))
 

@@ -1,10 +1,10 @@
-"""The pause that a service asks for, as seconds and as a date."""
+"""`Retry-After` headers, as seconds and as a date."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from daiku.texts.rules.retryafter import retry_after
+from daiku.texts.rules.retryafter import parse_retry_after
 from tests.cases import for_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,4 +24,4 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     ],
 )
 def test_headers_say_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, NOW) == seconds
+    assert parse_retry_after(headers, NOW) == seconds

@@ -377,7 +377,7 @@ async def test_a_folder_without_source_has_no_map(workspace: Path) -> None:
 async def test_without_ripgrep_an_empty_answer_tells_what_classes_leave_out(
     workspace: Path, engine: str
 ) -> None:
-    """A23.1: there RE2 searches, whose classes hold ASCII only."""
+    """A23.1: RE2 searches instead, whose classes match ASCII only."""
     write(workspace, **{"a.txt": "größe = 1\n"})
     by_class = (await call(workspace, "search/text", pattern=r"gr\w+e")).text
     assert by_class == "a.txt\n1:größe = 1" if engine == "ripgrep" else "match ASCII only" in by_class

@@ -36,9 +36,9 @@ class Collected:
     statuses: list[int] = field(default_factory=list[int])
     """Answers to give before those with 200."""
     refusal_headers: dict[str, str] = field(default_factory=dict[str, str])
-    """Headers of these answers."""
+    """Headers of these responses."""
     times: list[float] = field(default_factory=list[float])
-    """Times of all requests over HTTP, in seconds."""
+    """Time of each HTTP request in seconds."""
     changed: Condition = field(default_factory=Condition)
 
     def take(self, request: ExportTraceServiceRequest, path: str, headers: dict[str, str]) -> None:
@@ -69,7 +69,7 @@ def values(span: trace_pb2.Span) -> Values:
 
 @contextmanager
 def http_collector(*statuses: int, **refusal_headers: str) -> Generator[Collected]:
-    """A collector over HTTP that first answers with `statuses` and these headers."""
+    """Run a collector over HTTP that first responds with `statuses` and these headers."""
     names = {name.replace("_", "-"): value for name, value in refusal_headers.items()}
     got = Collected(statuses=list(statuses), refusal_headers=names)
 

@@ -1,4 +1,4 @@
-"""Words of people for an item under way: each is passed on once, also behind one that a guardrail blocks."""
+"""Comments on an active item: each is passed on once, even after one that a guardrail blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKED = GuardrailViolation(Failure(kind="guardrail", message=Text("blocked")))
 async def passed_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch, failing: DaikuError, *words: str
 ) -> list[str]:
-    """Return the words that a run is told while it is under way; the first time that fails."""
+    """Return the messages that an active run gets. The first one fails."""
     told: list[str] = []
 
     async def steer(_: Runs, run: str, text: str, agent: str = "") -> None:
@@ -49,8 +49,8 @@ async def test_a_blocked_comment_is_judged_once_and_holds_up_no_other(
 async def test_words_are_passed_on_after_the_database_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A23.1: which is a warning."""
-    caplog.set_level(logging.INFO, "daiku.items.attempt")
+    """A23.1: the failure is logged as a warning."""
+    caplog.set_level(logging.INFO, "daiku.items")
     told = await passed_on(tmp_path, monkeypatch, DatabaseFault("held"), "Use tabs.")
     assert told == ["Use tabs.", "Use tabs."]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]

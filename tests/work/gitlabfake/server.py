@@ -53,7 +53,7 @@ class GitLabForge:
         self.fault: Callable[[str, str], Fault | None] = lambda _method, _path: None
         self.fault_of_change: Callable[[str, str, bytes], Fault | None] = lambda _method, _path, _body: None
         self.dropped_headers: tuple[str, ...] = ()
-        """Headers of lists that a proxy does not pass on."""
+        """Response headers of lists that a proxy drops."""
         self.lock = threading.Lock()
 
     @property

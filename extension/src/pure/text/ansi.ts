@@ -8,9 +8,9 @@ const SEQUENCES =
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: until here
 
-/** A letter, mark or sign that joiners join. */
+/** A letter, mark, or symbol that a joiner may connect. */
 const JOINED = String.raw`(?![\0-\x7f${BLANK}])[\p{L}\p{M}\p{S}]`;
-/** Of the characters in `UNSEEN`, those that a script or an emoji needs where they are, as the server has them. */
+/** Characters in `UNSEEN` that a script or an emoji needs in their place. The server has the same rules. */
 const NEEDED = [
   FLAGS,
   String.raw`[\u200c\u200d](?<=${JOINED}.)(?=${JOINED})`,
@@ -32,7 +32,7 @@ export function plainText(text: string): string {
     .replace(CONTROLS, "");
 }
 
-/** Output as `plainText` has it, with the characters that hide or reorder text made visible: for what is shown. */
+/** Return `plainText` with visible escapes for characters that hide or reorder text. */
 export function showOutput(text: string): string {
   return showHidden(plainText(text));
 }

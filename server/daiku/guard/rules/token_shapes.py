@@ -33,9 +33,9 @@ _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s
 _SURE = 5
 """Characters of the shortest keyword that ends no other word: its token may begin behind letters too."""
 _RARE = 4
-"""Characters of the shortest prefix that hardly occurs by chance: a random text behind it makes it a token."""
+"""Minimum characters of a prefix that rarely occurs by chance. Random text after it makes it a token."""
 _ZEROS = "aa"
-"""Part of prefixes that base64 of zero bytes has everywhere, in lower case."""
+"""Part of a prefix, in lower case, that is frequent in base64: it encodes zero bytes."""
 _OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
 _RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
 _LONG_RUN = b"x" * 14
@@ -65,7 +65,7 @@ class TokenRule:
         self._pattern = pattern.replace("NEAR", _NEAR).replace("END", _END)
 
     def _choose_start(self) -> str:
-        """Return where the token may begin, by its prefix: anywhere, before a random text, or not behind a letter."""
+        """Return the pattern for where a token may begin: anywhere, before random text, or not after a letter."""
         shortest = min(map(len, self.keywords))
         if shortest >= _SURE:
             return ""

@@ -39,8 +39,8 @@ _LONGEST_LOG = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class ForgeAnswer:
-    """An HTTP answer. `more`: query of the next page, empty if there is none, None if unstated. `time`: the
-    forge's."""
+    """An HTTP answer. `more`: query of the next page; empty if there is none, None if unknown. `time`: the
+    forge's clock."""
 
     status: int
     data: JsonValue
@@ -181,7 +181,7 @@ def _read_reason(data: JsonValue, secret: str) -> str:
 
 
 def _find_next_page(response: httpx2.Response) -> str | None:
-    """Return the query of the next page; empty if there is none, None if no header says."""
+    """Return the query of the next page; empty if there is none, None if no header names it."""
     if query := urlsplit(response.links.get("next", {}).get("url", "")).query:
         return query
     number = response.headers.get("x-next-page")  # GitLab's; some proxies drop `Link`

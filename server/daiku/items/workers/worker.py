@@ -96,7 +96,7 @@ class Worker:
             workers.forget_old()
             workers.remove_ended(self.parts.home)
             workers.beat(self.parts.name)
-        except DaikuError as error:  # the database may recover; the poll reports more
+        except DaikuError as error:  # the database may recover; the next poll uses it again
             self._note(error.failure.message)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:
@@ -181,7 +181,8 @@ class Worker:
             try:
                 self._start_items()
             except DaikuError as error:
-                if until is None or isinstance(error, UsageError):
+                has_no_model = isinstance(error, UsageError) and not error.failure.retryable
+                if until is None or has_no_model:
                     raise
                 self._note(error.failure.message)
             remaining = None if until is None else until - loop.time()

@@ -30,7 +30,7 @@ from daiku.models.transport.vendor_errors import (
     is_overflow,
     read_error,
 )
-from daiku.texts.rules.retryafter import retry_after
+from daiku.texts.rules.retryafter import parse_retry_after
 from daiku.texts.text import Text, joined, text
 
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
@@ -62,7 +62,7 @@ def from_status(
     elif plain:
         document = plain
     error = read_error(document)
-    return _translate(service, status, error, retry_after(headers or {}, datetime.now(UTC)))
+    return _translate(service, status, error, parse_retry_after(headers or {}, datetime.now(UTC)))
 
 
 def from_body(service: Service, document: JsonValue) -> LLMError:

@@ -1,4 +1,4 @@
-"""The pause that a service asks for in the headers of its answer."""
+"""Parser of the `Retry-After` headers of a response."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds of `retry-after-ms` or `retry-after` (seconds or an HTTP date); None if neither says any."""
+def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Parse `retry-after-ms` or `retry-after` (seconds or an HTTP date). Return seconds; None without a valid value."""
     try:
         return max(0.0, float(headers["retry-after-ms"]) / 1000)
     except (KeyError, ValueError):

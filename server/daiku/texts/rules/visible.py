@@ -24,7 +24,7 @@ UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Characters that hide or reorder text, as the inside of a set of a regular expression; the panel has the same."""
+"""Characters that hide or reorder text, for a regular expression's character class. The panel uses them as well."""
 _HIDDEN = lazy(f"{FLAGS}|[{UNSEEN}\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDING = lazy(f"{FLAGS}|[{UNSEEN}]")
 _RAW_IN_JSON = lazy(f"[{UNSEEN}\x7f-\x9f]")

@@ -112,7 +112,7 @@ _ASCII_CLASS = re.compile(r"\\[wWdDsSbB]")
 
 
 def find_ascii_note(query: Query) -> str:
-    """Return a note if the query has a class that RE2 limits to ASCII, else an empty text."""
+    """Return a note on character classes that RE2 limits to ASCII; empty if the query has none."""
     if not query.regex or not _ASCII_CLASS.search(query.pattern):
         return ""
     return r" Here \w, \d, \s and \b match ASCII only; \pL and \pN match any letter and digit."

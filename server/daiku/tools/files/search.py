@@ -264,7 +264,7 @@ class _Search:
         return (Place(real, base, everything=bool(self._visible.note)),)
 
     def note_on(self, query: Query) -> str:
-        """Return a note if this engine interprets the query more narrowly than ripgrep; else empty."""
+        """Return a note if this engine matches less than ripgrep; empty otherwise."""
         return find_ascii_note(query) if isinstance(self._engine, PythonSearch) else ""
 
     async def search(self, query: Query) -> str:

@@ -28,7 +28,7 @@ Send = Callable[[bytes, float], None]
 class NotSent(Exception):
     """The collector did not accept the spans.
 
-    `lasting`: a retry cannot succeed. `pause`: seconds until a retry is allowed."""
+    `lasting`: a retry cannot succeed. `pause`: seconds of its `Retry-After` header."""
 
     def __init__(self, why: str, *, lasting: bool = False, pause: float = 0.0) -> None:
         super().__init__(why)
@@ -47,7 +47,7 @@ def _open_http(to: Endpoint) -> Send:
     import urllib.error
     import urllib.request
 
-    from daiku.texts.rules.retryafter import retry_after  # likewise: it imports email.utils
+    from daiku.texts.rules.retryafter import parse_retry_after  # likewise: it imports email.utils
 
     headers = {"content-type": "application/x-protobuf", "user-agent": "daiku", **to.headers}
 
@@ -59,10 +59,8 @@ def _open_http(to: Endpoint) -> Send:
         except urllib.error.HTTPError as error:
             with error:
                 response_headers = {name.lower(): value for name, value in error.headers.items()}
-                lasting, pause = (
-                    error.code not in TRY_LATER,
-                    retry_after(response_headers, datetime.now(UTC)) or 0.0,
-                )
+                pause = parse_retry_after(response_headers, datetime.now(UTC)) or 0.0
+                lasting = error.code not in TRY_LATER
                 raise NotSent(f"HTTP {error.code}", lasting=lasting, pause=pause) from error
         except urllib.error.URLError as error:
             raise NotSent(str(error.reason)) from error
@@ -114,7 +112,7 @@ TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds of backoff before a retry, doubled each time. `close` does not retry within the first one."""
 LONGEST_RETRY_AFTER = 120.0
-"""Seconds without a request, at most, whatever `Retry-After` says."""
+"""Maximum pause in seconds for a `Retry-After` header."""
 SLOW = 0.3
 """Seconds above which a response is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004
