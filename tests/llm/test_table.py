@@ -127,7 +127,7 @@ ACME = ProviderEntry(
     make=_acme,
     key_env=("ACME_API_KEY",),
     address_env="ACME_BASE_URL",
-    address=openai_base_url("https://acme.example/v1"),
+    address=openai_url_normalizer("https://acme.example/v1"),
     default_model="acme-1",
 )
 
@@ -147,7 +147,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     models = root / "server" / "daiku" / "models"
     (models / "acme.py").write_text(MODULE)
     text = (models / "table.py").read_text()
-    before_names, between, after = re.split(r"(?=def _provider_name)|(?=    editor: Annotated)", text)
+    before_names, between, after = re.split(r"(?=def _check_provider_name)|(?=    editor: Annotated)", text)
     (models / "table.py").write_text(before_names + ENTRY + between + FIELD + after)
     python("-c", "import gen, sys; sys.exit(gen.main([]))", root=root)
     return root

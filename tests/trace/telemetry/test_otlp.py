@@ -79,7 +79,7 @@ def test_times_are_exact() -> None:
 
 def test_what_failed_says_why_and_nothing_else() -> None:
     failed = replace(
-        PLAIN, end=PLAIN.start, status="failed", error="rate_limit", asked="a secret plan", came="no"
+        PLAIN, end=PLAIN.start, status="failed", error="rate_limit", input="a secret plan", output="no"
     )
     [span] = decoded(encode_spans([failed], version="1.2"))
     assert span.status.code == trace_pb2.Status.STATUS_CODE_ERROR
