@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 from codemap import with_rooms, with_section  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
 from manifest import manifest, provided  # noqa: E402  # likewise
-from tables import commands, hidden, providers, tables  # noqa: E402  # likewise
+from tables import hidden, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
 from daiku.fronts.lsp.requests.methods import METHODS  # noqa: E402  # likewise
@@ -39,11 +39,10 @@ def targets() -> dict[Path, str]:
         },
         **{EXTENSION / "l10n" / file_of("bundle.l10n", each): panel_words(each) for each in languages()},
         PACKAGE / "fronts" / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
-        ROOT / "README.md": with_section(
-            with_section((ROOT / "README.md").read_text(encoding="utf-8"), "providers", providers()),
-            "commands",
-            commands(),
-        ),
+        **{
+            ROOT / page: with_section((ROOT / page).read_text(encoding="utf-8"), "providers", providers())
+            for page in ("README.md", "docs/guide/connect.md")
+        },
         README: with_rooms(README.read_text(encoding="utf-8"), PACKAGE),
     }
 

@@ -25,6 +25,7 @@ await main(async () => {
   await compile(".dev/lab.txt", "--no-deps", ".dev/lab.in");
   await compile("server/requirements.txt", "pyproject.toml");
   await compile("server/requirements-dev.txt", "pyproject.toml", "-c", "server/requirements.txt", "--group", "dev");
+  await compile("server/requirements-docs.txt", "pyproject.toml", "-c", "server/requirements.txt", "--group", "docs");
   say("Python locks: done");
   await must("npm", which("npm"), ["install", "--package-lock-only", "--ignore-scripts"], { cwd: at() });
   say("package-lock.json: done");

@@ -86,7 +86,7 @@ def _setting(key: str, setting: Json) -> Json:
         return setting
     if name not in every_key():
         raise KeyError(f"daiku.{key} in extension/package.json is no setting of the server")
-    found = _schema(name)
+    found = schema_of(name)
     told = {key: found[key] for key in ("type", "minimum", "enum", "default") if key in found}
     if name == "llm.provider":
         told["enum"] = ["", *PROVIDERS]
@@ -98,7 +98,7 @@ def _setting(key: str, setting: Json) -> Json:
     return {**by_hand, **told}
 
 
-def _schema(name: str) -> Json:
+def schema_of(name: str) -> Json:
     """The JSON schema of one setting of the server."""
     here = _SCHEMA
     for part in name.split("."):

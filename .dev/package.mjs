@@ -10,6 +10,7 @@ import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
 const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md", "NOTICE"];
+const GUIDES = ["docs/guide", "docs/ja/guide"];
 const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"];
 
 function copyInto(folder, sources) {
@@ -23,6 +24,15 @@ export function dropDeadLinks(text, folder) {
   return text.replace(/(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)[^)]*\)/g, (link, label, target) =>
     existsSync(path.join(folder, target)) ? link : label,
   );
+}
+
+/** Copy the pages of the user guides, without those that only the site fills in. */
+export function copyGuides(folder) {
+  const pages = GUIDES.flatMap((guide) => readdirSync(at(guide)).map((name) => path.join(guide, name)));
+  const packed = pages.filter((page) => !readFileSync(at(page), "utf8").includes("<!-- generated: "));
+  for (const page of packed) cpSync(at(page), path.join(folder, page));
+  for (const page of packed.map((name) => path.join(folder, name)))
+    writeFileSync(page, dropDeadLinks(readFileSync(page, "utf8"), path.dirname(page)));
 }
 
 /** A folder with what goes into the package, and nothing else. */
@@ -40,15 +50,18 @@ function stage(name) {
     folder,
     TEXTS.map((part) => at(part)),
   );
+  copyGuides(folder);
   const readme = path.join(folder, "README.md");
   if (existsSync(readme)) {
     const text = dropDeadLinks(readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, ""), folder);
-    // vsce gives the first one another name; the extension opens the second.
+    // vsce gives the first one another name; the Japanese one links to the second.
     for (const name of ["README.md", "README.en.md"]) writeFileSync(path.join(folder, name), text);
   }
   const japanese = path.join(folder, "README.ja.md");
-  if (existsSync(japanese))
-    writeFileSync(japanese, readFileSync(japanese, "utf8").replace("../README.md", "README.en.md"));
+  if (existsSync(japanese)) {
+    const text = readFileSync(japanese, "utf8").replace("../README.md", "README.en.md").replaceAll("../docs/", "docs/");
+    writeFileSync(japanese, dropDeadLinks(text, folder));
+  }
   // The map files are for us: they would double the package.
   const dist = path.join(folder, "dist");
   for (const file of existsSync(dist) ? readdirSync(dist) : []) {

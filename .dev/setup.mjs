@@ -116,11 +116,11 @@ async function ensureUv(python) {
 /** uv's path, for those that make locks. */
 export const uv = async () => ensureUv(await findPython());
 
-/** A Python with what one lock file names ("requirements" or "requirements-dev"), byte-compiled. */
+/** A Python with what one lock file names ("requirements", "requirements-dev", "requirements-docs"), byte-compiled. */
 export async function ensurePython(lock = "requirements-dev") {
   const python = await findPython();
   const key = digest(textOf("server", `${lock}.txt`), python.version);
-  const folder = path.join(CACHE, `${lock === "requirements" ? "python" : "python-dev"}-${python.version}-${key}`);
+  const folder = path.join(CACHE, `${lock.replace("requirements", "python")}-${python.version}-${key}`);
   if (!existsSync(path.join(folder, ".daiku-ready"))) {
     const program = await ensureUv(python);
     await installed(`Python ${python.version} with ${lock}.txt`, folder, key, async () => {

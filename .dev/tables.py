@@ -1,4 +1,4 @@
-"""What the panel and the README take from the server's tables: tools, agents, events that are one line; providers."""
+"""What the panel and the docs take from the server's tables: tools, agents, events that are one line; providers."""
 
 from __future__ import annotations
 
@@ -96,21 +96,13 @@ def _line(line: Line) -> str:
 
 
 def providers() -> str:
-    """The README's table of the providers that a person connects: what each is, and how."""
+    """Return the table of the providers that a user connects: name and setup."""
     rows = [
         f"| {entry.label} | {entry.how or f'`{entry.key_env[0]}`, or *Daiku: Set API Key* in VS Code'} |"
         for entry in PROVIDERS.values()
         if entry.needs != "script"
     ]
     return "\n".join(["| what | how |", "|---|---|", *rows])
-
-
-def commands() -> str:
-    """The README's table of the commands, from the command tree."""
-    rows = [
-        f"| {_usage(path, command)} | {command.help} |" for path, command in command_tree() if len(path) == 1
-    ]
-    return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def command_tree() -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -126,19 +118,6 @@ def _below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tupl
     yield path, command
     for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
         yield from _below((*path, name), inner)
-
-
-def _usage(path: tuple[str, ...], command: click.Command) -> str:
-    """How a command is written: its name, its arguments and its subcommands."""
-    arguments = [
-        each.make_metavar(click.Context(command))
-        for each in command.params
-        if isinstance(each, click.Argument)
-    ]
-    inner = list(command.commands) if isinstance(command, click.Group) else []
-    forms = [" ".join(arguments)] if arguments or not inner else []
-    forms += ["\\|".join(inner)] if inner else []
-    return ", ".join(f"`{' '.join(('daiku', *path, form)).rstrip()}`" for form in forms)
 
 
 def labels(language: str) -> dict[str, str]:

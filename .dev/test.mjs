@@ -1,10 +1,11 @@
 // All tests: Python, TypeScript, the extension inside a real VS Code, and a person's journey through the browser.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { build } from "./build.mjs";
-import { at, CACHE, nodeProgram, workFolder } from "./places.mjs";
+import { at, CACHE, nodeProgram, ROOT, workFolder } from "./places.mjs";
 import { run } from "./run.mjs";
 import { bold, main, say, seconds } from "./say.mjs";
 import { ensureAll } from "./setup.mjs";
@@ -12,14 +13,29 @@ import { ensureAll } from "./setup.mjs";
 const report = (name) => path.join(workFolder("reports"), `${name}.xml`);
 const minutes = (n) => n * 60_000;
 
+const TEMPORARY_BYTES = 6 * 2 ** 30;
+
+/**
+ * Returns the command with a temporary folder of its own in memory: databases then wait for no disk. Where that cannot
+ * be had (not Linux, not root, too little memory), it is the command as it was, on the disk.
+ */
+function inMemory(command, args) {
+  const folder = realpathSync(os.tmpdir());
+  const hides = [ROOT, CACHE].some((place) => path.resolve(place).startsWith(path.join(folder, path.sep)));
+  const isPossible = process.platform === "linux" && !hides && os.freemem() > TEMPORARY_BYTES;
+  if (!isPossible || spawnSync("unshare", ["--mount", "true"]).status !== 0) return { command, args };
+  const mount = `mount -t tmpfs -o mode=1777,size=${TEMPORARY_BYTES} tmpfs "$0"; exec "$@"`;
+  return { command: "unshare", args: ["--mount", "sh", "-c", mount, folder, command, ...args] };
+}
+
 /**
  * Python: unit, wire and command-line tests, on both cores. A single test is limited by pytest's settings; the limit of
  * the suite is only for a runner that hangs, as ending it hides which tests have failed.
  */
 function pythonTests(python) {
-  const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=8", "--durations-min=2"];
+  const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=20", "--durations-min=2"];
   const where = ["-o", `cache_dir=${workFolder("pytest")}`, `--junitxml=${report("python")}`];
-  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(75) };
+  return { name: "python", ...inMemory(python, ["-m", "pytest", ...options, ...where]), timeout: minutes(75) };
 }
 
 function typescriptTests() {

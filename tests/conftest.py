@@ -110,6 +110,12 @@ def pytest_configure(config: pytest.Config) -> None:
     ).strip(os.pathsep)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the slow tests where workers share them: none then waits for another's long test at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """What was imported stays: the garbage collector need not walk through it in every test."""
     gc.collect()

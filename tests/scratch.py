@@ -17,14 +17,24 @@ Edit = tuple[str, str, str]
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "dist", "media")
 
 
+def _copy_bytecode(source: Path, copy: Path) -> None:
+    """Copy what Python compiled of `source` where it looks for that of `copy`, whose files have the same times."""
+    if sys.pycache_prefix is None:
+        return
+    compiled, place = (Path(sys.pycache_prefix, *folder.parts[1:]) for folder in (source, copy))
+    if compiled.is_dir():
+        shutil.copytree(compiled, place, dirs_exist_ok=True)
+
+
 class Scratch:
     """The copy: the server, its prompts, the generators, the extension; a test comes when it is run."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.package = root / "server" / "daiku"
-        for folder in ("server", "prompts", ".dev", "extension", "tests/golden/wire"):
+        for folder in ("server", "prompts", ".dev", "docs", "extension", "tests/golden/wire"):
             shutil.copytree(ROOT / folder, root / folder, ignore=NOT_COPIED)
+        _copy_bytecode(ROOT / "server" / "daiku", self.package)
         shutil.copy(ROOT / "README.md", root)
         for path in (ROOT / "tests").glob("*.*"):
             if path.suffix in (".py", ".txt") and not path.name.startswith("test_"):

@@ -17,6 +17,7 @@ ENTRIES = tuple(entry for entry in PROVIDERS.values() if entry.needs != "script"
 TEXTS = (
     "*.md",
     ".dev/*.mjs",
+    "docs/**/*.md",
     "extension/webview/**/*.tsx",
     "extension/words/*.json",
     "prompts/**/*.*",
@@ -67,8 +68,9 @@ def test_a_list_of_providers_in_words_is_whole(path: Path) -> None:
     assert not wrong, f"{path}: {wrong}"
 
 
-def test_the_readme_says_how_to_connect_each_provider() -> None:
-    table = next(part for part in passages(ROOT / "README.md") if part.startswith("<!-- providers -->"))
+@for_each("page", ["README.md", "docs/guide/connect.md"])
+def test_a_page_says_how_to_connect_each_provider(page: str) -> None:
+    table = next(part for part in passages(ROOT / page) if part.startswith("<!-- providers -->"))
     assert not [entry.name for entry in ENTRIES if not any(name in table for name in names(entry))]
 
 

@@ -40,7 +40,7 @@ def test_no_committed_file_names_a_registry_or_a_place_of_one_machine(word: str)
 
 
 def test_every_locked_python_package_has_a_hash() -> None:
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-docs.txt"):
         text = (ROOT / "server" / name).read_text(encoding="utf-8")
         packages = re.findall(r"^(\S+==\S+)(.*)$", text, re.MULTILINE)
         assert packages
@@ -52,8 +52,10 @@ def test_the_locks_agree() -> None:
         text = (ROOT / "server" / name).read_text(encoding="utf-8")
         return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
 
-    used, developed = pinned("requirements.txt"), pinned("requirements-dev.txt")
-    assert {name: developed.get(name) for name in used} == used
+    used = pinned("requirements.txt")
+    for other in ("requirements-dev.txt", "requirements-docs.txt"):
+        installed = pinned(other)
+        assert {name: installed.get(name) for name in used} == used, other
 
 
 def test_every_dependency_is_locked() -> None:

@@ -1,7 +1,8 @@
 // The .vsix has the license text of every package that is bundled, and the notice of the icons.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 
@@ -47,6 +48,24 @@ describe("third-party notices", () => {
     expect(script).toMatch(/CLIENT = \[[^\]]*"dist"[^\]]*"NOTICE"/);
     expect(script).toMatch(/TEXTS = \[[^\]]*"SECURITY\.md"/);
     expect(readFileSync(path.join(ROOT, ".dev", "build.mjs"), "utf8")).toContain('"NOTICES.txt"');
+  });
+
+  test("are packed with the user guides, whose links lead to packed files", async () => {
+    const script = path.join(ROOT, ".dev", "package.mjs");
+    const { copyGuides } = (await import(script)) as { copyGuides(folder: string): void };
+    const folder = mkdtempSync(path.join(tmpdir(), "guides-"));
+    copyGuides(folder);
+    const pages = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
+    expect(pages).toContain(path.join("docs", "guide", "work-items.md"));
+    expect(pages).toContain(path.join("docs", "ja", "guide", "work-items.md"));
+    const dead = pages.flatMap((page) => {
+      const text = readFileSync(path.join(folder, page), "utf8");
+      expect(text).not.toContain("<!-- generated");
+      const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map((match) => match[1] ?? "");
+      return targets.filter((target) => !existsSync(path.join(folder, path.dirname(page), target)));
+    });
+    expect(dead).toEqual([]);
+    rmSync(folder, { recursive: true });
   });
 
   test("are packed with a README whose links lead to packed files", async () => {

@@ -141,7 +141,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the provider `acme`: one file, and its entry with its field in the table."""
     root = tmp_path_factory.mktemp("scratch")
     aside = shutil.ignore_patterns("node_modules", "dist", "test", "media")
-    for folder in ("server", ".dev", "extension", "prompts"):
+    for folder in ("server", ".dev", "docs", "extension", "prompts"):
         shutil.copytree(ROOT / folder, root / folder, ignore=aside)
     shutil.copy(ROOT / "README.md", root)
     models = root / "server" / "daiku" / "models"
@@ -210,5 +210,6 @@ def test_an_added_provider_is_in_the_editors_settings_in_both_languages(scratch:
 
 
 @pytest.mark.slow
-def test_an_added_provider_is_in_the_readme(scratch: Path) -> None:
-    assert "| Acme | `ACME_API_KEY`, or " in (scratch / "README.md").read_text(encoding="utf-8")
+def test_an_added_provider_is_in_the_readme_and_the_docs(scratch: Path) -> None:
+    for page in ("README.md", "docs/guide/connect.md"):
+        assert "| Acme | `ACME_API_KEY`, or " in (scratch / page).read_text(encoding="utf-8"), page

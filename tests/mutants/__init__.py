@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 FOLDER = Path(__file__).parent
-LINE = re.compile(r"[BRC]\d+\.\d+|X\.\d+|S2[CKPR]\.\d+|A23\.(?:\d+|D)")
+LINE = re.compile(r"[BRC]\d+\.\d+|X\.\d+|S2[CKPR]\.\d+|A23\.(?:\d+|D)|A24\.\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,8 @@ const TOGGLES: Partial<Record<WorkItem["state"], Asked>> = {
   ...{ queued: "pause", processing: "pause", waiting: "pause" },
   ...{ paused: "resume", done: "retry", failed: "retry", dead: "retry", stopped: "retry" },
 };
-/** Where the words on work items begin: a file of the extension's, and the heading in it. */
-const guide = (): [file: string, heading: string] =>
-  vscode.env.language.startsWith("ja") ? ["README.ja.md", "作業項目"] : ["README.en.md", "work-items"];
+/** The page of the packed user guide about work items. */
+const guide = (): string => `docs/${vscode.env.language.startsWith("ja") ? "ja/" : ""}guide/work-items.md`;
 const CAN_BE_CANCELLED = new Set<WorkItem["state"]>(["queued", "processing", "waiting", "paused"]);
 
 /** The commands for work items, by their ids. */
@@ -69,8 +68,7 @@ export function workCommands(parts: WorkParts): CommandTable {
     "daiku.work.takeOver": onItem((item) => takeOver(parts, item)),
     "daiku.work.refresh": () => work.refresh(),
     "daiku.work.guide": () => {
-      const [file, heading] = guide();
-      const page = vscode.Uri.joinPath(parts.place, file).with({ fragment: heading });
+      const page = vscode.Uri.joinPath(parts.place, guide());
       return vscode.commands.executeCommand("markdown.showPreview", page);
     },
   };

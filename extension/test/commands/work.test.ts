@@ -101,7 +101,7 @@ describe("what is opened", () => {
     expect(commandsRun()).toContain("daiku.work.focus");
     expect(server.starts.count).toBe(1);
     await run("work.guide");
-    expect(String(seen.commands.at(-1)?.args[0])).toBe("file:///extension/README.en.md#work-items");
+    expect(String(seen.commands.at(-1)?.args[0])).toBe("file:///extension/docs/guide/work-items.md");
   });
 });
 

@@ -1,4 +1,4 @@
-"""README's examples, in a bare environment: a wheel in a fresh venv, an empty home, a model on this machine."""
+"""The examples of the library guide in a bare environment: a wheel in a fresh venv, an empty home, a local model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.llm.server import Answer, ModelServer, events
-from tests.sdk.readme import CLOCK, PLAYS, examples
+from tests.sdk.guide import CLOCK, PLAYS, examples
 
 CHAT = "/v1/chat/completions"
 PYRIGHT = ROOT / "node_modules" / ".bin" / "pyright"

@@ -1,4 +1,4 @@
-"""The examples of README.md, and what a model says and a person sees when each of them runs."""
+"""The examples of the library guide and the cookbook, and what a model says and a person sees when each of them runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.conftest import ROOT
 
+PAGES = (ROOT / "docs" / "library" / "guide.md", ROOT / "docs" / "library" / "cookbook.md")
 _EXAMPLE = re.compile(r"<!-- example: (?P<name>.+?) -->\n```python\n(?P<code>.*?)```\n", re.DOTALL)
 CLOCK = '''
 from mcp.server.mcpserver import MCPServer
@@ -70,11 +71,14 @@ PLAYS: dict[str, Play] = {
     "session": Play(4, ("Hello, Ann.", "You are Ann."), "You are Ann.\n", "I am Ann."),
     "MCP": Play(4, (("clock__now", {}), "It is noon."), "It is noon.\n", "12:00"),
     "fake model": Play(3, (), ""),
+    "route by rules": Play(7, (), "Rain on the roof.\nWelcome.\n"),
+    "token budget": Play(5, (), "limit\n"),
+    "test with tools": Play(8, (), ""),
+    "no network": Play(5, (), "Hello, Ann.\n"),
 }
 
 
 def examples() -> dict[str, str]:
     """The code of each example by its name."""
-    return {
-        found["name"]: found["code"] for found in _EXAMPLE.finditer((ROOT / "README.md").read_text("utf-8"))
-    }
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+    return {found["name"]: found["code"] for found in _EXAMPLE.finditer(text)}
