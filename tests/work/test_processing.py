@@ -290,7 +290,7 @@ async def test_what_an_attempt_wants_is_carried_out_though_the_database_failed_m
     attempt = bench.start
 
     async def start(claim: Claim, place: Path) -> Result:
-        with failing_once(IntentStore, "open") as failed:
+        with failing_once(IntentStore, "list_open") as failed:
             result = await attempt(claim, place)
             await until(lambda: any(isinstance(each, ShowProgress) for each in bench.forge.done))
         assert failed
