@@ -119,9 +119,9 @@ def test_a_tool_is_its_own_file_and_a_line_in_the_table(scratch: Scratch) -> Non
     scratch.edit(TOOL_IMPORT, TOOL_LINE)
     assert scratch.passes("tools/test_table.py")
     program = (
-        "from daiku.tools.registry import ToolRegistry; from daiku.tools.table import builtin_tools;"
+        "from daiku.tools.registry import ToolRegistry; from daiku.tools.table import build_builtin_tools;"
         "from daiku.fronts.cli.display.toollines import call_text; from tables import tables;"
-        "print(ToolRegistry(builtin_tools()).spec('clock/now').description);"
+        "print(ToolRegistry(build_builtin_tools()).spec('clock/now').description);"
         "print(call_text('clock/now', {'zone': 'UTC'})); print(tables())"
     )
     said = scratch.run("-c", program)

@@ -59,9 +59,9 @@ class LLMAdapter:
     fallback: Callable[[], LLMAdapter | None] = lambda: None
     policy: RetryPolicy = RetryPolicy()
     clock: Clock = field(default_factory=Clock)
-    listed_info: Callable[[], ModelInfo | None] = lambda: None
+    learned: Callable[[], ModelInfo | None] = lambda: None
     """Returns what the service listed about the model; None before it was asked."""
-    record_usage: Callable[[str, Usage], None] = lambda _project, _usage: None
+    used: Callable[[str, Usage], None] = lambda _project, _usage: None
     """Called with the project name and the usage of each `inference` call."""
     cures: Cures = field(default_factory=Cures)
 
@@ -73,7 +73,7 @@ class LLMAdapter:
     @property
     def context(self) -> int:
         """Context window in tokens; 0 if unknown."""
-        listed = self.listed_info()
+        listed = self.learned()
         if self.settings.context_length or (listed is not None and listed.context):
             return self.settings.context_length or (listed.context if listed is not None else 0)
         entry = find_model(self.choice.model)
@@ -307,7 +307,7 @@ class LLMAdapter:
             session=project_name and f"project:{project_name}",
         )
         reply = await self._collect_reply(request)
-        self.record_usage(project_name, reply.usage)
+        self.used(project_name, reply.usage)
         return reply.message.text
 
     async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:

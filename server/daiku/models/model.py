@@ -84,8 +84,8 @@ class Models:
             fallback=fallback,
             policy=self.policy or RetryPolicy(),
             clock=self._clock or Clock(),
-            listed_info=lambda: self._listed_infos.get((choice.provider, choice.model)),
-            record_usage=self._add_usage,
+            learned=lambda: self._listed_infos.get((choice.provider, choice.model)),
+            used=self._add_usage,
             cures=self._cures.setdefault((choice.provider, choice.model), Cures()),
         )
 

@@ -53,7 +53,7 @@ def limit_reached(state: State, *, before: int = 0) -> Failure | None:
         detail = text("limits.failed_replies", count=state.health.failed_replies)
         return _too_many_errors(state, detail, "max_tool_errors")
     if 0 < limits.max_equal_errors <= (equal := count_equal_errors(state.health.trail)):
-        return _too_many_errors(state, text("limits.count_equal_errors", count=equal), "max_equal_errors")
+        return _too_many_errors(state, text("limits.equal_errors", count=equal), "max_equal_errors")
     rounds = rounds_of(state)
     if limits.max_rounds and rounds >= limits.max_rounds - before:
         return limit_failure(
