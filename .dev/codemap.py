@@ -25,7 +25,7 @@ def _map(package: Path) -> str:
     for room in _rooms(package):
         parts = room.relative_to(package).parts
         shown = f"`{room.relative_to(package.parent).as_posix() if len(parts) < 2 else parts[-1]}/`"
-        lines.append(f"{'  ' * (len(parts) > 1)}- {shown} {_first_line(room / '__init__.py')}")
+        lines.append(f"{'  ' * (len(parts) - 1)}- {shown} {_first_line(room / '__init__.py')}")
     return "\n".join(lines)
 
 

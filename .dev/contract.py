@@ -12,8 +12,8 @@ from pydantic.json_schema import models_json_schema
 
 from daiku import api
 from daiku.domain.events import EPHEMERAL, EVENTS
-from daiku.llm.table import PROVIDERS
-from daiku.lsp.requests.methods import METHODS
+from daiku.fronts.lsp.requests.methods import METHODS
+from daiku.models.table import PROVIDERS
 
 Schema: TypeAlias = dict[str, Any]
 Use: TypeAlias = Literal["validation", "serialization"]

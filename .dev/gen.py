@@ -16,11 +16,11 @@ from manifest import manifest, provided  # noqa: E402  # likewise
 from tables import hidden, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
-from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
+from daiku.fronts.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
 README = ROOT / "server" / "README.md"
 PACKAGE = ROOT / "server" / "daiku"
-NAMES = "Names of the custom methods, generated: `initialize` is answered before anything heavy is imported."
+NAMES = "Generated names of the custom methods, so that `initialize` needs no heavy imports."
 
 
 EXTENSION = ROOT / "extension"
@@ -38,7 +38,7 @@ def targets() -> dict[Path, str]:
             EXTENSION / file_of("package.nls", each): manifest_words(each, provided()) for each in languages()
         },
         **{EXTENSION / "l10n" / file_of("bundle.l10n", each): panel_words(each) for each in languages()},
-        PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
+        PACKAGE / "fronts" / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
         **{
             ROOT / page: with_section((ROOT / page).read_text(encoding="utf-8"), "providers", providers())
             for page in ("README.md", "docs/guide/connect.md")

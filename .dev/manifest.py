@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from pydantic.alias_generators import to_camel, to_snake
 
-from daiku.llm.provider import Needs
-from daiku.llm.table import PROVIDERS
+from daiku.models.provider import Needs
+from daiku.models.table import PROVIDERS
 from daiku.settings import every_key
 from daiku.settings.config import Config
 

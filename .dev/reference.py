@@ -15,13 +15,13 @@ from tables import command_tree
 
 from daiku.domain.config import MCPServerSettings, Price
 from daiku.domain.events import EVENTS
-from daiku.http.routes import ROUTES
-from daiku.llm.table import PROVIDERS
-from daiku.lsp.requests.commands import COMMANDS
-from daiku.lsp.requests.methods import METHODS
+from daiku.fronts.http.routes import ROUTES
+from daiku.fronts.lsp.requests.commands import COMMANDS
+from daiku.fronts.lsp.requests.methods import METHODS
+from daiku.models.table import PROVIDERS
 from daiku.settings import every_key
 from daiku.settings.config import AgentsSettings
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTIONS = ROOT / "docs" / "reference" / "settings.toml"
@@ -158,7 +158,7 @@ def _cell(text: str) -> str:
 def tools() -> str:
     """Return the table of the built-in tools with their arguments."""
     rows: list[str] = []
-    for tool in builtin_tools():
+    for tool in build_builtin_tools():
         schema: dict[str, Any] = tool.args.model_json_schema(by_alias=False)
         required = schema.get("required", [])
         args = (f"`{name}{'' if name in required else '?'}`" for name in schema.get("properties", {}))

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import click
 from pydantic.alias_generators import to_camel
 
-from daiku.agents.table import ALL_AGENTS
-from daiku.cli.main import cli
-from daiku.core.text.visible import BLANK, FLAGS, UNSEEN
 from daiku.domain.events import EVENTS
 from daiku.domain.labels import Label, Line, LineEvent
-from daiku.llm.table import PROVIDERS
-from daiku.tools.table import faces
+from daiku.fronts.cli.main import cli
+from daiku.models.table import PROVIDERS
+from daiku.team.table import ALL_AGENTS
+from daiku.texts.rules.visible import BLANK, FLAGS, UNSEEN
+from daiku.tools.table import collect_faces
 
 HEADER = """// GENERATED from the server's tables of tools, agents and events by .dev/gen.py; do not edit, run `npm run gen`.
 
@@ -43,7 +43,7 @@ def tables() -> str:
     """The text of tables.gen.ts."""
     tools = "".join(
         f"  {_text(name)}: {{ icon: {_text(face.icon)}, title: {_text(face.label.en)}, subject: {_text(face.subject)} }},\n"
-        for name, face in faces().items()
+        for name, face in collect_faces().items()
     )
     agents = "".join(f"  {name}: {_text(agent.label.en)},\n" for name, agent in ALL_AGENTS.items())
     lines = "".join(
@@ -68,7 +68,7 @@ export const EVENT_LINES = {{
 
 def hidden() -> str:
     """Return the text of hidden.gen.ts: the server's characters that hide or reorder text."""
-    return f"""// GENERATED from server/daiku/core/text/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
+    return f"""// GENERATED from server/daiku/texts/rules/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Characters that hide or reorder text, for a regular expression's character class. */
 export const UNSEEN = {_text(_to_pattern(UNSEEN))};
@@ -126,7 +126,7 @@ def labels(language: str) -> dict[str, str]:
 
 
 def _labels() -> Iterator[Label]:
-    yield from (face.label for face in faces().values())
+    yield from (face.label for face in collect_faces().values())
     yield from (agent.label for agent in ALL_AGENTS.values())
     for line in (e.line for e in EVENTS.values() if issubclass(e, LineEvent) and e.line):
         yield from (line.label, *(each.editor for each in line.cases))

@@ -1,4 +1,4 @@
-"""Generates server/daiku/core/guard/token_rules.tsv from gitleaks: python .dev/token_rules.py GITLEAKS_FOLDER VERSION.
+"""Generates server/daiku/guard/rules/token_rules.tsv from gitleaks: python .dev/token_rules.py GITLEAKS_FOLDER VERSION.
 
 GITLEAKS_FOLDER is a checkout of https://github.com/gitleaks/gitleaks. Run it by hand to update the rules.
 """
@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parent.parent / "server/daiku/core/guard/token_rules.tsv"
+TARGET = Path(__file__).parent.parent / "server/daiku/guard/rules/token_rules.tsv"
 SKIPPED = {
     "generic-api-key": "every assignment to a name with 'key' or 'auth': redact.py judges assignments",
     "curl-auth-header": "redact.py knows the headers of every program",

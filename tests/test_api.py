@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.domain.events import EVENTS
-from daiku.lsp.requests.methods import METHODS
+from daiku.fronts.lsp.requests.methods import METHODS
 from tests.cases import for_each
 from tests.conftest import ROOT
 

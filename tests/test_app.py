@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from daiku.app import build
 from daiku.domain.config import ProviderSettings
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.settings.config import Config
 from daiku.tools.tool import Args, Tool, ToolContext
 from daiku.workspace.disk import DiskWorkspace

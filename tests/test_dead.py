@@ -21,23 +21,26 @@ from tests.test_architecture import modules
 GENERATORS = ("contract", "gen", "manifest", "tables", "words")
 """Programs of `.dev` that make parts of the product from the server's tables."""
 FOR_PEOPLES_OWN_CODE = (
-    "daiku.sdk.inference",
-    "daiku.sdk.mcp",
-    "daiku.llm.adapter",
+    "daiku.library.inference",
+    "daiku.library.mcp",
+    "daiku.models.adapter",
     "daiku.testing",
     *set(daiku._PLACES.values()),
 )
 KEPT: dict[str, tuple[str, ...]] = {
-    "people's own code calls and reads it": ("daiku.sdk.runner:Runner.*",),
+    "people's own code calls and reads it": (
+        "daiku.library.runner:Runner.*",
+        "daiku.guard.guardrails.tokens:TokenGuard.used(session=)",
+    ),
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
-        "daiku.core.replies.parse:partial_json",
+        "daiku.models.rules.replies.parse:parse_partial_json",
     ),
     "its place is named: work items come from them": ("daiku.plugins.entries:Plugged.work_sources",),
-    "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
+    "fields are read by the name of the provider": ("daiku.models.table:LLMSettings.*",),
     "fields are read by the name of the agent": ("daiku.settings.config:AgentsSettings.*",),
     "a value is compared or written as a whole": (
-        "daiku.tools.sandbox.tree:Mark.inode",
-        "daiku.core.traces.lines:TraceLine.*",
+        "daiku.guard.sandbox.tree:Mark.inode",
+        "daiku.trace.rules.lines:TraceLine.*",
     ),
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
 }
@@ -69,7 +72,7 @@ def found() -> frozenset[str]:
     prompts = words((ROOT / "prompts").rglob("*.j2"))
     # what the server answers with is for any client
     answers = [sources.given[name].names for module, name in sources.tops if module.startswith("daiku.api")]
-    elsewhere = {"daiku.api": panel.union(*answers), "daiku.domain": panel, "daiku.agents": prompts}
+    elsewhere = {"daiku.api": panel.union(*answers), "daiku.domain": panel, "daiku.team": prompts}
     return frozenset(kept) | {each for each in dead(sources, elsewhere) if each.startswith("daiku.")}
 
 

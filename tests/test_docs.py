@@ -17,13 +17,13 @@ import click
 import pytest
 
 import daiku
-from daiku.cli.main import cli
 from daiku.domain.events import EVENTS
-from daiku.http.routes import ROUTES
-from daiku.lsp.requests.commands import COMMANDS
-from daiku.lsp.requests.methods import METHODS
+from daiku.fronts.cli.main import cli
+from daiku.fronts.http.routes import ROUTES
+from daiku.fronts.lsp.requests.commands import COMMANDS
+from daiku.fronts.lsp.requests.methods import METHODS
 from daiku.settings import every_key, from_mapping
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -182,7 +182,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     [
         ("protocol.md", [*METHODS, *EVENTS, *COMMANDS]),
         ("http.md", [path for _, path, _ in ROUTES]),
-        ("tools.md", [tool.name for tool in builtin_tools()]),
+        ("tools.md", [tool.name for tool in build_builtin_tools()]),
     ],
 )
 def test_reference_is_complete(page: str, names: list[str]) -> None:

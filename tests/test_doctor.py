@@ -11,10 +11,10 @@ import pytest
 
 from daiku.api import DoctorFinding
 from daiku.app import App, build
-from daiku.doctor import inside
+from daiku.doctor import check_app
 from daiku.domain.errors import Failure, FailureKind, UsageError
-from daiku.llm.model import Models, ProviderModels
-from daiku.llm.table import LLMSettings
+from daiku.models.model import Models, ProviderModels
+from daiku.models.table import LLMSettings
 from daiku.settings import from_mapping
 from daiku.settings.config import Config
 from daiku.texts.text import Text, render
@@ -46,7 +46,7 @@ async def test_a_key_is_offered_where_a_key_is_missing_or_wrong_and_not_where_no
     tmp_path: Path,
 ) -> None:
     app = build(Config(), workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
-    found = await inside(replace(app, llm=Unreachable(LLMSettings())))
+    found = await check_app(replace(app, llm=Unreachable(LLMSettings())))
     services = [each.action for each in found if each.area == "models" and each.state == "note"]
     assert services == ["key", "key", None, None]
     await app.aclose()
@@ -72,7 +72,7 @@ async def built(tmp_path: Path) -> AsyncGenerator[Built]:
 
 
 async def found(app: App, area: str) -> DoctorFinding:
-    [one] = [each for each in await inside(app) if each.area == area]
+    [one] = [each for each in await check_app(app) if each.area == area]
     return one
 
 
@@ -113,13 +113,13 @@ async def test_which_database_keeps_conversations_is_told_and_whether_it_answers
     assert f"Conversations: PostgreSQL 127.0.0.1/{database}" in await told(app)
     assert "canary-word" not in " ".join(await told(app))
     app.journal.database.write("ALTER TABLE sessions RENAME TO elsewhere")
-    (wrong,) = [each for each in await inside(app) if each.area == "daiku"]
+    (wrong,) = [each for each in await check_app(app) if each.area == "daiku"]
     assert (wrong.state, "PostgreSQL" in wrong.what) == ("bad", True)
 
 
 async def told(app: App) -> list[str]:
     """What the doctor says of Daiku itself."""
-    return [str(each.what) for each in await inside(app) if each.area == "daiku"]
+    return [str(each.what) for each in await check_app(app) if each.area == "daiku"]
 
 
 async def test_a_collector_that_answers_is_good_and_whether_content_goes_there_is_said(built: Built) -> None:
@@ -151,7 +151,7 @@ async def test_a_collector_that_refuses_says_with_what(built: Built) -> None:
 
 async def on_work(app: App, language: str = "en") -> list[tuple[str, str, str]]:
     """What is said of work items: how it stands, what was found, what to do."""
-    all_of = [each for each in await inside(app) if each.area == "work"]
+    all_of = [each for each in await check_app(app) if each.area == "work"]
     return [(each.state, render(each.what, language), render(each.mend, language)) for each in all_of]
 
 
@@ -179,7 +179,7 @@ async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(
     built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
-    monkeypatch.setattr("daiku.sdk.forges.SECONDS", 0.3)
+    monkeypatch.setattr("daiku.items.forges.SECONDS", 0.3)
     address = f"{dead_address()}/api/v4"
     [(state, what, mend), *_] = await on_work(built(gitlab={"api_url": address, "projects": ["group/name"]}))
     assert (state, address in what) == ("bad", True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from daiku.llm.provider import ProviderEntry
-from daiku.llm.table import PROVIDERS
+from daiku.models.provider import ProviderEntry
+from daiku.models.table import PROVIDERS
 from tests.cases import for_each
 from tests.conftest import PROVIDER_VARIABLES, ROOT
 

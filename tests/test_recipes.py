@@ -40,8 +40,8 @@ CLOCK_TOOLS = (
 )
 """
 POET = """
-from daiku.agents.agent import LOOKING, Agent, Prompt
-from daiku.agents.part import Part
+from daiku.team.agent import LOOKING, Agent, Prompt
+from daiku.team.part import Part
 from daiku.domain.labels import Label
 
 POET = Agent(
@@ -66,16 +66,16 @@ TOOL_IMPORT = (
     "from daiku.tools.clock import CLOCK_TOOLS\nfrom daiku.tools.ask import",
 )
 AGENT_IMPORT = (
-    "agents/table.py",
-    "from daiku.agents.coding.planner import",
-    "from daiku.agents.coding.poet import POET\nfrom daiku.agents.coding.planner import",
+    "team/table.py",
+    "from daiku.team.coding.planner import",
+    "from daiku.team.coding.poet import POET\nfrom daiku.team.coding.planner import",
 )
 AGENT_SETTING = (
     "settings/config.py",
     "    reporter: AgentSettings",
     "    poet: AgentSettings = AgentSettings()\n    reporter: AgentSettings",
 )
-AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
+AGENT_LINE = ("team/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = (
     "domain/events.py",
     "class Notice(Localizable):",
@@ -96,11 +96,11 @@ BALLAD_CLASS = (
 )
 BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
 BALLAD_SHOWN = (
-    "cli/display/show.py",
+    "fronts/cli/display/show.py",
     "            case LineEvent():\n",
     '            case Ballad(verses=verses):\n                self.line(f"{indent}♪ {verses}")\n            case LineEvent():\n',
 )
-BALLAD_IMPORT = ("cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
+BALLAD_IMPORT = ("fronts/cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
 BALLAD_LOOK = (
     "../../extension/webview/items/Items.tsx",
     "  review: (data)",
@@ -119,9 +119,9 @@ def test_a_tool_is_its_own_file_and_a_line_in_the_table(scratch: Scratch) -> Non
     scratch.edit(TOOL_IMPORT, TOOL_LINE)
     assert scratch.passes("tools/test_table.py")
     program = (
-        "from daiku.tools.registry import ToolRegistry; from daiku.tools.table import builtin_tools;"
-        "from daiku.cli.display.toollines import call_text; from tables import tables;"
-        "print(ToolRegistry(builtin_tools()).spec('clock/now').description);"
+        "from daiku.tools.registry import ToolRegistry; from daiku.tools.table import build_builtin_tools;"
+        "from daiku.fronts.cli.display.toollines import call_text; from tables import tables;"
+        "print(ToolRegistry(build_builtin_tools()).spec('clock/now').description);"
         "print(call_text('clock/now', {'zone': 'UTC'})); print(tables())"
     )
     said = scratch.run("-c", program)
@@ -140,7 +140,7 @@ def test_a_tool_without_a_face_is_named(scratch: Scratch) -> None:
 
 
 def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Scratch) -> None:
-    (scratch.package / "agents/coding/poet.py").write_text(POET, "utf-8")
+    (scratch.package / "team/coding/poet.py").write_text(POET, "utf-8")
     (scratch.root / "prompts/agents/poet.j2").write_text("You write verses.\n", "utf-8")
     assert "'poet'" in scratch.watched("agents/test_table.py")
     scratch.edit(AGENT_IMPORT, AGENT_LINE)
@@ -150,8 +150,8 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     scratch.edit(AGENT_SETTING)
     assert scratch.passes("agents/test_table.py")
     program = (
-        "from daiku.agents.table import delegates; from daiku.tools.table import builtin_tools; from tables import tables;"
-        "tools = builtin_tools(agents=delegates());"
+        "from daiku.team.table import list_delegates; from daiku.tools.table import build_builtin_tools; from tables import tables;"
+        "tools = build_builtin_tools(agents=list_delegates());"
         "print(next(t.description for t in tools if t.name == 'agent/handoff')); print(tables())"
     )
     said = scratch.run("-c", program)
@@ -162,8 +162,8 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
 def shown(event: str) -> str:
     """A program that prints the state after an event, and how the terminal shows it."""
     return (
-        "import io; from daiku.cli.display.show import Show; from daiku.cli.display.term import Terminal;"
-        "from daiku.core.state.fold import fold; from daiku.core.state.state import State;"
+        "import io; from daiku.fronts.cli.display.show import Show; from daiku.fronts.cli.display.term import Terminal;"
+        "from daiku.run.rules.state.fold import fold; from daiku.run.rules.state.state import State;"
         f"from daiku.domain.chunks import Chunk; from daiku.domain.events import EVENTS; event = EVENTS{event};"
         "stream = io.StringIO(); print(fold([event]) == State());"
         "Show(Terminal(stream, live=False, colours=False))("
@@ -228,7 +228,7 @@ GREETING = '''"""The greeting of a client."""
 from __future__ import annotations
 
 from daiku.api.greeting import GreetingParams, GreetingResult
-from daiku.lsp.connection import ClientConnection
+from daiku.fronts.lsp.connection import ClientConnection
 from daiku.texts.text import text
 
 
@@ -236,12 +236,12 @@ async def greeting(c: ClientConnection, p: GreetingParams) -> GreetingResult:
     return GreetingResult(greeting=text("terminal.lines", count=p.name))
 '''
 METHOD_IMPORT = (
-    "lsp/requests/methods.py",
-    "from daiku.lsp.requests.playbook import",
-    "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.lsp.requests.greeting import greeting\nfrom daiku.lsp.requests.playbook import",
+    "fronts/lsp/requests/methods.py",
+    "from daiku.fronts.lsp.requests.playbook import",
+    "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.fronts.lsp.requests.greeting import greeting\nfrom daiku.fronts.lsp.requests.playbook import",
 )
 METHOD_ENTRY = (
-    "lsp/requests/methods.py",
+    "fronts/lsp/requests/methods.py",
     '    "daiku/agents": Method(',
     '    "daiku/greeting": Method(GreetingParams, GreetingResult, greeting),\n    "daiku/agents": Method(',
 )
@@ -258,9 +258,9 @@ asyncio.run(main())
 
 def test_a_method_is_its_types_its_function_and_an_entry(scratch: Scratch) -> None:
     scratch.write("server/daiku/api/greeting.py", GREETING_TYPES)
-    scratch.write("server/daiku/lsp/requests/greeting.py", GREETING)
+    scratch.write("server/daiku/fronts/lsp/requests/greeting.py", GREETING)
     scratch.bring("test_architecture.py", "lsp/conftest.py", "lsp/pair.py")
-    assert "daiku.lsp.requests.greeting:greeting\n" in scratch.watched(UNUSED)
+    assert "daiku.fronts.lsp.requests.greeting:greeting\n" in scratch.watched(UNUSED)
     scratch.edit(METHOD_IMPORT, METHOD_ENTRY)
     assert scratch.passes(UNUSED)
     missing = scratch.watched("test_api.py")
@@ -289,7 +289,7 @@ def farewell(name: str) -> Text:
 
 
 def test_a_sentence_is_a_line_in_each_languages_file(scratch: Scratch) -> None:
-    scratch.write("server/daiku/core/text/farewell.py", FAREWELL)
+    scratch.write("server/daiku/texts/rules/farewell.py", FAREWELL)
     scratch.say("en", {"farewell.never": "Never said"})
     wrong = scratch.watched("texts/test_catalogue.py")
     assert "farewell.py:7: farewell.see_you(['name']) for None" in wrong
@@ -302,7 +302,7 @@ def test_a_sentence_is_a_line_in_each_languages_file(scratch: Scratch) -> None:
     scratch.say("ja", {"farewell.see_you": "ではまた、{name}さん！"})
     assert scratch.passes("texts/test_catalogue.py")
     program = (
-        "from daiku.core.text.farewell import farewell; from daiku.texts.text import render;"
+        "from daiku.texts.rules.farewell import farewell; from daiku.texts.text import render;"
         "print(farewell('Ada'), render(farewell('Ada'), 'ja'))"
     )
     assert scratch.run("-c", program) == "See you, Ada! ではまた、Adaさん！\n"

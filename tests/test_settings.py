@@ -12,7 +12,7 @@ import pytest
 
 from daiku.domain.config import MCPServerSettings, ProviderSettings, SandboxSettings
 from daiku.domain.errors import UsageError
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.settings import every_key, home, load, private_file, secrets_of, trust, user_file
 from daiku.settings.config import Config, StorageSettings, WorkSettings
 from tests.cases import for_each

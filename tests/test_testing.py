@@ -10,7 +10,7 @@ from daiku.domain.errors import LLMRequestError
 from daiku.domain.events import ApprovalAsked
 from daiku.domain.messages import ModelRequest, Reply, TextDelta, UserMessage
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.runs.services import Model
+from daiku.run.services import Model
 from daiku.testing import FakeLLM, FakePerson, FakeTool
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext

@@ -3,13 +3,13 @@
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
 
-/** `content`: the text as the person edited it; none where it is taken as it is. */
+/** A change to accept; `content` is the text as edited by the user, absent if unedited. */
 export interface AcceptedDelta {
   id: string;
   content?: string | null;
 }
 
-/** The agent of a run has ended: written before `run_finished`, however the run ends. `usage` is what the agent used itself, without the agents that it handed work to. */
+/** End of a run's agent: written before `run_finished`, with any status. `usage` excludes nested agents. */
 export interface AgentEnd {
   usage: Usage;
 }
@@ -21,7 +21,7 @@ export interface AgentInfo {
   origin: string;
 }
 
-/** The agent of a run begins: written with `run_started`, once, also where the run is resumed. `model` is what it was asked to use; empty where none is asked. */
+/** Start of a run's agent: written once, with `run_started`. `model` is the requested model, or empty. */
 export interface AgentStart {
   model: string;
 }
@@ -36,7 +36,7 @@ export interface AnswerParams {
   text: string;
 }
 
-/** May this be done? `preview` is exactly what will happen (a diff or the command); `remember` says in words what "always" would mean, empty where it cannot be remembered. */
+/** An approval request. `preview` is exactly what will happen (a diff or the command). `remember` describes the scope of "always"; empty if it cannot be remembered. */
 export interface ApprovalAsked {
   approvalId: string;
   kind: "edit" | "command" | "network" | "mcp" | "plan" | "read" | "memory";
@@ -66,7 +66,7 @@ export interface ApproveParams {
   hunks?: number[] | null;
 }
 
-/** What a stage is given: the request, and what the stages before it handed over so far. The coder gets plan, step and findings (R0.102); the runner also the edits; the reporter everything. */
+/** Input of a stage: the request, and the handovers of earlier stages. The coder gets plan, step and findings (R0.102); the runner also the edits; the reporter everything. */
 export interface Brief {
   request: string;
   plan?: Plan;
@@ -82,7 +82,7 @@ export interface Brief {
   lessons: Lesson[];
 }
 
-/** B3.2: a bullet that was found, and how well by vectors, by words and together (0 to 1). `resting`: it is known and would fit, but what runs showed of it is below the least confidence, so no run is told it. */
+/** A search hit with its vector, BM25, and combined score (0 to 1; B3.2). `resting`: the bullet matches, but its confidence is below the threshold, so no run receives it. */
 export interface BulletHit {
   bullet: PlaybookBullet;
   vectorScore: number;
@@ -91,7 +91,7 @@ export interface BulletHit {
   resting: boolean;
 }
 
-/** What one run showed of a bullet, and the place in its session that decided it. `version` is that of the text that the run was told (0: not known); what was about a text that said something else is not `counted`. */
+/** Evidence of one run on a bullet, and its place in the session. `version` is the version of the text that the run received (0: unknown). `counted` is False if it was about a text with another meaning. */
 export interface BulletObservation {
   verdict: "helpful" | "harmful" | "neutral";
   why: "not_cited" | "nothing_shown" | "run_cancelled" | "run_failed" | "run_limited" | "run_looped" | "unclear" | "command_passed" | "command_failed" | "command_missing" | "command_replaced" | "command_refused" | "acceptance_met" | "checks_passed" | "edits_kept" | "edits_accepted" | "edits_refused" | "edits_rejected" | "edits_restored" | "praised" | "objected" | "model_judged" | "";
@@ -100,7 +100,7 @@ export interface BulletObservation {
   counted: boolean;
 }
 
-/** What a Reflector says of one bullet that a run was told. */
+/** A Reflector's verdict on one bullet that a run received. */
 export interface BulletTag {
   id: string;
   tag: "helpful" | "harmful" | "neutral";
@@ -120,7 +120,7 @@ export interface CallPartInput {
   input: JsonObject;
 }
 
-/** One place of a change map (R1.95): code points of the OLD text, half-open, sorted, no overlap (C1.8). An insert has `end == start` and a `text`, a delete no text, a replace both. */
+/** One change of a change map (R1.95). `start` and `end` are code points of the OLD text, half-open, sorted, without overlap (C1.8). An insert has `end == start` and a `text`, a delete no text, a replace both. */
 export interface Change {
   op: ChangeOp;
   start: number;
@@ -128,7 +128,7 @@ export interface Change {
   text?: string;
 }
 
-/** Adjacent lines that changed. Lines count from 1; a side without lines names the line before it. `text` is the changed lines alone, with `-` or `+` before each (git's note where the last line has no end). `touched`: the person changed lines of it since; rejecting a whole file leaves it. */
+/** Adjacent changed lines. Lines count from 1; a side without lines names the line before it. `text` contains only the changed lines, each with `-` or `+` (and git's note on a missing newline at the end). `touched`: the user changed its lines since; rejecting the complete file skips it. */
 export interface ChangeHunk {
   hunkId: string;
   oldStart: number;
@@ -140,10 +140,10 @@ export interface ChangeHunk {
   touched: boolean;
 }
 
-/** What a change does with its place of the old text (R1.94). */
+/** Operation of a change (R1.94). */
 export type ChangeOp = "insert" | "delete" | "replace";
 
-/** One file that a session changed and that is not decided on yet. `before` is its old name where it was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole. */
+/** A file that a session changed and that is not decided yet. `before` is its old name if it was renamed. A file without hunks (empty, binary, only renamed) is decided as a unit. */
 export interface ChangedFile {
   sessionId: string;
   path: string;
@@ -155,7 +155,7 @@ export interface ChangedFile {
   binary: boolean;
 }
 
-/** Without `sessionId` those of every session about this folder: a file stands there once for each that changed it. */
+/** Without `sessionId`: changes of every session of this folder; a file is listed once per session. */
 export interface ChangesParams {
   sessionId?: string | null;
 }
@@ -202,14 +202,14 @@ export interface CheckpointRef {
   checkpointId: string;
 }
 
-/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: set in journals of earlier versions, which judged the sentence; it is shown as not proven. */
+/** A sentence of a report with its proofs; without proof it is shown as an assertion. `unfit` is set in journals of earlier versions, which judged the sentence; it is shown as not proven. */
 export interface Claim {
   text: string;
   proofs: Proof[];
   unfit: boolean;
 }
 
-/** `initializationOptions.client`: what the client does itself. */
+/** Capabilities of the client (`initializationOptions.client`). */
 export interface ClientOffer {
   approvals?: boolean;
   languageModel?: boolean;
@@ -218,7 +218,7 @@ export interface ClientOffer {
   locale?: string | null;
 }
 
-/** `instruction`, or the plan (and one of its steps) to carry out. */
+/** An `instruction`, or the plan (or one of its steps) to implement. */
 export interface CodeParams {
   sessionId?: string | null;
   model?: string | null;
@@ -247,7 +247,7 @@ export interface CodeResult {
   files: FileStat[];
 }
 
-/** A command that was run. One that was refused or never started has exit code 1. */
+/** A command that was run. A command that was denied or never started has exit code 1. */
 export interface CommandOutcome {
   command: string;
   exitCode: number;
@@ -257,7 +257,7 @@ export interface CommandOutcome {
   unchanged?: boolean;
 }
 
-/** `commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner turns into commands. */
+/** Commands to run unchanged, or an `instruction`, plan, or step that the runner turns into commands. */
 export interface CommandsParams {
   sessionId?: string | null;
   model?: string | null;
@@ -271,7 +271,7 @@ export interface CommandsParams {
   stepId?: string | null;
 }
 
-/** `not_run`: of the commands that were given, those behind the first that failed. */
+/** Commands that were run. `not_run`: given commands after the first failure. */
 export interface CommandsResult {
   runId: string;
   sessionId: string;
@@ -288,14 +288,14 @@ export interface CommandsResult {
   notRun: string[];
 }
 
-/** The runner hands over every command that it really ran, in order, and its notes. */
+/** Handover of the runner: every command that was actually run, in order, and notes. */
 export interface CommandsRun {
   kind: "commands";
   commands: CommandOutcome[];
   notes: string;
 }
 
-/** History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told of the files beside the summary: those that it only read, and those that were changed. */
+/** Replacement of the history so far by `summary`; the last `kept` messages stay unchanged. The model is also sent the names of the files that were read or changed. */
 export interface Compacted {
   summary: string;
   kept: number;
@@ -305,7 +305,7 @@ export interface Compacted {
   filesChanged: string[];
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
+/** Context that the user attached: a `uri` or text, depending on `kind`. `path` is the file's path in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItem {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string;
@@ -314,7 +314,7 @@ export interface ContextItem {
   text?: string;
 }
 
-/** Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the workspace, as tools name it; it is set when a run starts. */
+/** Context that the user attached: a `uri` or text, depending on `kind`. `path` is the file's path in the workspace, as tools name it; it is set when a run starts. */
 export interface ContextItemInput {
   kind: "file" | "selection" | "diagnostics" | "terminal" | "url" | "text" | "symbol";
   uri?: string | null;
@@ -323,14 +323,14 @@ export interface ContextItemInput {
   text?: string | null;
 }
 
-/** One thing that a text is judged by, and how much it counts. */
+/** A criterion of a rubric, with its weight. */
 export interface Criterion {
   id: string;
   text: string;
   weight: number;
 }
 
-/** B3.4: one change that a Curator asks for. `id` is the bullet that it is about, `ids` those that are merged. */
+/** One playbook change that a Curator requests (B3.4). `id` is the bullet to change, `ids` those to merge. */
 export interface CurationOperation {
   type: "ADD" | "UPDATE" | "MERGE" | "REMOVE";
   section: string;
@@ -339,13 +339,13 @@ export interface CurationOperation {
   ids: string[];
 }
 
-/** Where the person's cursor is in the editor. */
+/** Position of the user's cursor in the editor. */
 export interface Cursor {
   uri: string;
   position: Position;
 }
 
-/** Without `path` all files, without `hunkIds` the whole file. */
+/** A decision. Without `path`: all files; without `hunkIds`: the complete file. */
 export interface DecideParams {
   sessionId: string;
   decision: "accept" | "reject";
@@ -357,7 +357,7 @@ export interface Delta {
   text: string;
 }
 
-/** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
+/** A finding of the diagnostics. `mend` says what to do about it. `action` is a button that a client may offer. `command` is for a terminal, where the user sees it before it runs. */
 export interface DoctorFinding {
   area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools" | "memory" | "trace" | "work";
   state: "good" | "note" | "bad";
@@ -371,7 +371,7 @@ export interface DoctorResult {
   findings: DoctorFinding[];
 }
 
-/** A document, or a part of it, with what a stage has to know of it. `text` is what is worked on; of the whole document as a person has it where the machine is given it, of a part `part` of `parts` where a stage is. */
+/** A document, or one part of it, as a stage receives it. `text` is the text to work on: the complete document, or part `part` of `parts`. */
 export interface Document {
   path: string;
   form: "markdown" | "rst" | "asciidoc" | "html" | "latex" | "plain";
@@ -387,7 +387,7 @@ export interface Document {
   lessons: string;
 }
 
-/** A document (a file URI) and what is to be done with it; with `range` only with these lines. */
+/** A document (file URI) and an instruction; with `range` for these lines only. */
 export interface DocumentParams {
   sessionId?: string | null;
   model?: string | null;
@@ -401,7 +401,7 @@ export interface DocumentParams {
   range?: Range | null;
 }
 
-/** `patch` in code points of the document as it stood, `edits` the same by line and character; absent and empty where nothing is to be changed, or a guard blocked it. */
+/** A patch of the document. `patch` is in code points of the old document, `edits` by line and character; absent and empty if there is nothing to change, or a guard blocked it. */
 export interface DocumentResult {
   runId: string;
   sessionId: string;
@@ -418,7 +418,7 @@ export interface DocumentResult {
   edits: RangeEdit[];
 }
 
-/** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
+/** Chunks before a window: their number (before `beforeSeq`) and their usage. */
 export interface EarlierChunks {
   beforeSeq: number;
   count: number;
@@ -432,13 +432,13 @@ export interface Edit {
   diff: string;
 }
 
-/** The edit that a person asked for by pointing: changes of this file, or of these lines of it, are not asked about in this run. Everything else is, as the run's approvals say. */
+/** Permission for the edits that the user requested in the editor. Changes to this file, or to these lines, need no approval in this run. Everything else follows the run's approval level. */
 export interface EditGrant {
   uri: string;
   range?: Range | null;
 }
 
-/** `expected`: the cells' texts that the edit was made against; others are refused. */
+/** `expected`: texts of the cells that the edit was made against; a mismatch is rejected. */
 export interface EditNotebookParams {
   uri: string;
   expected: string[];
@@ -450,7 +450,7 @@ export interface EditNotebookResult {
   reason?: string;
 }
 
-/** One cell of an open notebook. `uri` is its own document's; `id` the notebook format's, where it has one. */
+/** A cell of an open notebook. `uri` is the cell's document, `id` the cell id of the notebook format. */
 export interface EditorCell {
   uri: string;
   kind: "code" | "markup";
@@ -468,7 +468,7 @@ export interface EditorDiagnostic {
   cell?: number | null;
 }
 
-/** Diagnostics of `uri`; of all files if it is absent. `settle`: wait until those of these files are up to date, and add only the errors of all others. */
+/** Request for the diagnostics of `uri`; absent: of all files. `settle`: wait until those of these files are up to date, and add only the errors of all other files. */
 export interface EditorDiagnosticsParams {
   uri?: string;
   settle?: string[];
@@ -491,7 +491,7 @@ export interface EditorLocationsResult {
   locations: EditorLocation[];
 }
 
-/** A model that the editor lends; `context` in tokens. */
+/** A model of the editor; `context` in tokens. */
 export interface EditorModel {
   id: string;
   name?: string;
@@ -506,24 +506,24 @@ export interface EditorModelsResult {
   models: EditorModel[];
 }
 
-/** A notebook as the editor has it, unsaved changes included; without `cells` it is not open there. */
+/** A notebook in the editor, with unsaved changes; `cells` is absent if it is not open. */
 export interface EditorNotebook {
   dirty?: boolean;
   cells?: EditorCell[] | null;
 }
 
-/** `position` in the units of the negotiated position encoding, as everywhere on this wire. */
+/** A position, in the negotiated position encoding. */
 export interface EditorPlaceParams {
   uri: string;
   position: Position;
 }
 
-/** Documents to save so that commands see our edit; before it, they had no unsaved changes. */
+/** Documents to save after an edit, so that commands see it; they had no unsaved changes before. */
 export interface EditorSaveParams {
   uris: string[];
 }
 
-/** The coder hands over the files that it changed, as they really were changed, and its notes. */
+/** Handover of the coder: the files that were actually changed, and notes. */
 export interface EditsMade {
   kind: "edits";
   files: FileStat[];
@@ -531,13 +531,13 @@ export interface EditsMade {
   notes: string;
 }
 
-/** One thing that holds around a run (its date, its mode, what git says), as the model reads it. */
+/** One fact of a run's environment (date, mode, git status), as the model reads it. */
 export interface EnvironmentFact {
   name: string;
   text: string;
 }
 
-/** The scores of a text by a rubric (R1.66). `total` is the weighted mean, 0 to 1. `cached`: no model was asked now, for the same text was judged by the same rubric and model before. */
+/** Handover: scores of a text by a rubric (R1.66). `total` is the weighted mean, 0 to 1. `cached`: taken from an earlier evaluation of the same text by the same rubric and model. */
 export interface Evaluated {
   kind: "evaluation";
   scores: Score[];
@@ -553,7 +553,7 @@ export interface FailedCall {
   position: number;
 }
 
-/** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
+/** An error: what happened (`message`) and what the user can do (`hint`). Also an event of a run. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "cancelled" | "internal";
   message: string;
@@ -562,7 +562,7 @@ export interface Failure {
   cause?: string;
 }
 
-/** What a person sees of one changed file: lines added and removed. */
+/** Number of added and removed lines of a changed file. */
 export interface FileStat {
   path: string;
   kind: "create" | "edit" | "delete" | "rename";
@@ -570,7 +570,7 @@ export interface FileStat {
   removed: number;
 }
 
-/** A page that a web tool really returned for `query`; `text` is what stands there, as far as it was read. */
+/** A page that a web tool returned for `query`; `text` is the part that was read. */
 export interface Finding {
   query: string;
   url: string;
@@ -578,7 +578,7 @@ export interface Finding {
   text: string;
 }
 
-/** The researcher hands over what was found, by address, and what it says of it; nothing found is valid too. */
+/** Handover of the researcher: its findings by URL, and notes; it may be empty. */
 export interface Findings {
   queries: string[];
   results: Finding[];
@@ -587,7 +587,7 @@ export interface Findings {
   notes: string;
 }
 
-/** A task, and the name of the prompt template that it is put into. */
+/** A task, and the name of the prompt template for it. */
 export interface GenerateParams {
   sessionId?: string | null;
   model?: string | null;
@@ -599,7 +599,7 @@ export interface GenerateParams {
   dataset: string;
 }
 
-/** How a task was answered with the playbook's help: the Trajectory of its Generator. */
+/** The Generator's trajectory for a task. */
 export interface GenerateResult {
   query: string;
   dataset: string;
@@ -611,7 +611,7 @@ export interface GenerateResult {
   createdAt: string;
 }
 
-/** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
+/** A saved permission. `what` describes it; `key` identifies it for `daiku/grants/revoke`. */
 export interface Grant {
   key: string;
   answer: "allow" | "reject";
@@ -627,7 +627,7 @@ export interface GrantsResult {
   workspace: string;
 }
 
-/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did (with the plans that it changed) and what it used (also of the lessons that it was told), and how much of what it wanted a person rejected. `problem` says why it is of no use. */
+/** End of a nested run. `result` is its final text and `handover` its typed result (None if it has none, or an invalid one). `deeds` is the evidence of its work, `plans` are the plans that it changed, `usage` its tokens, `used_bullets` the lessons that it cited, `rejected` the number of changes that the user rejected. `problem` says why the result is unusable. */
 export interface HandoffEnd {
   from: string;
   to: string;
@@ -650,7 +650,7 @@ export interface HandoffEnd {
   refused: FailedCall[];
 }
 
-/** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
+/** Start of a nested run. `run` is its id, `call_id` the parent's call that it answers. */
 export interface HandoffStart {
   from: string;
   to: string;
@@ -659,7 +659,7 @@ export interface HandoffStart {
   callId: string;
 }
 
-/** An entry of the playbook was added, changed or removed, or (`proposed`) waits for a person; the playbook tells of it (issue 12). */
+/** A playbook bullet that was added, changed, removed, or `proposed` for review. */
 export interface HeldBullet {
   bulletId: string;
   change: string;
@@ -667,7 +667,7 @@ export interface HeldBullet {
   why: string;
 }
 
-/** A picture for the model: base64 data and its media type (image/png, …). */
+/** An image for the model: base64 data and its media type (image/png, …). */
 export interface Image {
   mediaType: string;
   data: string;
@@ -687,7 +687,7 @@ export interface ImagePartInput {
   data: string;
 }
 
-/** `settings` has the shape of the TOML file (PROTOCOL 2). */
+/** Initialization options. `settings` has the shape of the TOML file (PROTOCOL 2). */
 export interface InitializationOptions {
   settings?: JsonObject | null;
   client?: ClientOffer | null;
@@ -708,14 +708,14 @@ export interface InputGiven {
   unattended: boolean;
 }
 
-/** A command (or a call of another program's tool) that ran after a checkpoint: its effects stay. */
+/** A command (or external tool call) that ran after a checkpoint and cannot be undone. */
 export interface Irrevocable {
   command: string;
   exitCode?: number;
   time: string;
 }
 
-/** Something to be put right in a text, and what is to stand there instead. Its place is `start` and `end` (code points, half-open), or the one place where `quote` stands; with both, the quote has to stand there. */
+/** A problem in a text with its replacement. Its position is `start` and `end` (code points, half-open), or the only occurrence of `quote`; with both, they must agree. */
 export interface Issue {
   replacement: string;
   quote: string;
@@ -724,7 +724,7 @@ export interface Issue {
   reason: string;
 }
 
-/** How far the plan of an item is: steps done, steps in all, and the name of the one under way. */
+/** Progress of an item's plan: completed steps, all steps, and the name of the current step. */
 export interface ItemProgress {
   done: number;
   total: number;
@@ -736,7 +736,7 @@ export interface LanguageModelMessage {
   parts: (TextPart | ThinkingPart | ImagePart | CallPart | ResultPart)[];
 }
 
-/** The client streams `$/progress {token: partialResultToken, value: Part}` while it answers. */
+/** A model request. The client streams `$/progress {token: partialResultToken, value: Part}` until it answers. */
 export interface LanguageModelParams {
   model: string;
   messages: LanguageModelMessage[];
@@ -744,7 +744,7 @@ export interface LanguageModelParams {
   partialResultToken?: number | string;
 }
 
-/** The whole reply, what was streamed included; tokens 0 where the editor does not tell. */
+/** The complete reply, including what was streamed; tokens are 0 if the editor does not report them. */
 export interface LanguageModelResult {
   parts: (TextPartInput | ThinkingPartInput | ImagePartInput | CallPartInput | ResultPartInput)[];
   promptTokens?: number;
@@ -758,28 +758,28 @@ export interface LanguageModelTool {
   inputSchema: JsonObject;
 }
 
-/** The place in a session that a change was learnt from: a chunk of a run. */
+/** Source of a change: a chunk of a run in a session. */
 export interface LearntFrom {
   sessionId: string;
   runId: string;
   seq: number;
 }
 
-/** An unfinished line that changes put into a file (`count` times; below zero: took away). */
+/** An unfinished line that changes added to a file (`count` times; negative: removed). */
 export interface LeftoverPlace {
   path: string;
   text: string;
   count: number;
 }
 
-/** A bullet of the playbook as a run was told it; its `version` rises with every change of its text. */
+/** A playbook bullet as sent to a run; `version` increases with every change of its text. */
 export interface Lesson {
   id: string;
   version: number;
   text: string;
 }
 
-/** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
+/** A complete, durable message: from the user (also steering), or a reply that closes its deltas. `calls` are the reply's tool calls before any check; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's data and goes back to it unchanged. `seen` is the number of messages in the reply's request; later messages come after the reply. `reminder` marks a user message written by Daiku. `partial` marks the draft of a reply that was cut off: it is shown, never an answer, and a resumed run calls the model again. */
 export interface MessageEvent {
   role: "user" | "assistant";
   text: string;
@@ -793,7 +793,7 @@ export interface MessageEvent {
   finish: "stop" | "tool_calls" | "length" | "content_filter" | "other";
 }
 
-/** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
+/** A selectable model; `id` is `provider/name`. Tokens are 0 if unknown. */
 export interface ModelOffer {
   id: string;
   provider: string;
@@ -812,7 +812,7 @@ export interface ModelsResult {
   selected?: string;
 }
 
-/** What a nested run did, as its parent counts it: `core.proof.evidence.Evidence` without what is under way. */
+/** Evidence of a nested run for its parent: `Evidence` without what is in progress. */
 export interface NestedEvidence {
   files: FileStat[];
   checkpoints: string[];
@@ -823,7 +823,7 @@ export interface NestedEvidence {
   acted: boolean;
 }
 
-/** A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one. */
+/** New state of a cell. `at` is its 0-based old number; absent: a new cell. */
 export interface NewCell {
   at?: number;
   kind: "code" | "markup";
@@ -831,10 +831,10 @@ export interface NewCell {
   text: string;
 }
 
-/** No params. */
+/** Empty params. */
 export type Nothing = Record<string, never>;
 
-/** A message to the person. The model is told of `rules`, which stay until the session ends, and of what has changed in `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
+/** A message to the user. The model receives `rules`, which stay until the session ends, and the changed facts of `environment`. `attempt` counts model calls that failed in a row; the last notice applies. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
@@ -852,20 +852,20 @@ export interface OriginalResult {
   text?: string;
 }
 
-/** A piece of another text: where it stands, how like it is (0 to 1), its words. */
+/** A passage of another text: its source, its text, and its similarity (0 to 1). */
 export interface Passage {
   source: string;
   text: string;
   score: number;
 }
 
-/** A whole new text and the changes that lead to it from the old one (R1.96): applying `change_map` to the old text gives `new_text`. */
+/** A new text and its change map (R1.96): applying `change_map` to the old text gives `new_text`. */
 export interface PatchJSON {
   newText: string;
   changeMap: Change[];
 }
 
-/** A patch of the text that the stage was given, and the issues that could not be placed in it. */
+/** Handover: a patch of the stage's text, and the issues that could not be placed. */
 export interface PatchMade {
   kind: "patch";
   patch: PatchJSON;
@@ -873,7 +873,7 @@ export interface PatchMade {
   notes: string;
 }
 
-/** A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words. `dropped_checks`: those of unfinished steps that a plan made anew left out. */
+/** A goal and its steps (R4.31–R4.33). `focus`: the subject of the work, in a few words. `dropped_checks`: checks of unfinished steps that a replan left out. */
 export interface Plan {
   planId: string;
   name: string;
@@ -885,7 +885,7 @@ export interface Plan {
   droppedChecks: string[];
 }
 
-/** The person deleted a plan: it is in no list any more, and no run of the session knows it. */
+/** Deletion of a plan by the user: no list shows it, and no run of the session can use it. */
 export interface PlanDeleted {
   planId: string;
   name: string;
@@ -901,7 +901,7 @@ export interface PlanImportParams {
   sessionId?: string | null;
 }
 
-/** A plan with how far it is, as the requests answer that are about one. */
+/** A plan with its progress, for requests about one plan. */
 export interface PlanInFull {
   planId: string;
   name: string;
@@ -917,7 +917,7 @@ export interface PlanInFull {
   droppedChecks: string[];
 }
 
-/** The planner hands over a plan with at least one step. */
+/** Handover of the planner: a plan with at least one step. */
 export interface PlanMade {
   kind: "plan";
   plan: Plan;
@@ -952,7 +952,7 @@ export interface PlanResult {
   unchecked: boolean;
 }
 
-/** The plan to work, or one step of it; without a session in the one that it is in. */
+/** The plan to run, or one step of it; without a session in the plan's own. */
 export interface PlanRunParams {
   planId: string;
   sessionId?: string | null;
@@ -964,7 +964,7 @@ export interface PlanRunParams {
   stepId?: string | null;
 }
 
-/** Result of a plan's run, the plan after it, and the claims with their proofs. */
+/** Result of a plan's run: the plan afterwards, and the claims with their proofs. */
 export interface PlanRunResult {
   runId: string;
   sessionId: string;
@@ -980,7 +980,7 @@ export interface PlanRunResult {
   report?: Report;
 }
 
-/** How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed. */
+/** Progress of a plan at the end of a run: its steps by status; `open` steps are neither completed nor failed. */
 export interface PlanStanding {
   planId: string;
   name: string;
@@ -991,7 +991,7 @@ export interface PlanStanding {
   open: number;
 }
 
-/** New values of a plan's fields; a field that is absent stays as it is. */
+/** New values of a plan's fields; absent fields stay. */
 export interface PlanUpdateParams {
   planId: string;
   name?: string | null;
@@ -1000,7 +1000,7 @@ export interface PlanUpdateParams {
   steps?: StepInput[] | null;
 }
 
-/** With `propose` it waits for review, as what was learnt does. */
+/** A new bullet. With `propose` it is pending until a review. */
 export interface PlaybookAddParams {
   section: string;
   content: string;
@@ -1009,7 +1009,7 @@ export interface PlaybookAddParams {
   propose?: boolean;
 }
 
-/** One lesson, as people and programs see it. `id` is `<slug>-00001`; `helpful` and `harmful` are sums of what runs showed and of what came with an import, as long as its text says the same. */
+/** One lesson. `id` is `<slug>-00001`. `helpful` and `harmful` are counts from runs and imports, kept as long as the meaning of the text is unchanged. */
 export interface PlaybookBullet {
   id: string;
   section: string;
@@ -1023,14 +1023,14 @@ export interface PlaybookBullet {
   updatedAt: string;
 }
 
-/** What was changed, or proposed, and the bullet as it stands now; none where an addition is only proposed. `redacted`: secrets were taken out of the text. */
+/** Applied or proposed changes, and the resulting bullet; none for a proposed addition. `redacted`: secrets were removed from the text. */
 export interface PlaybookChange {
   deltas: PlaybookDelta[];
   bullet?: PlaybookBullet;
   redacted: boolean;
 }
 
-/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` are for the person who reviews it; `again` is where it was learnt once more after a person had rejected it. */
+/** A change of a playbook: proposed, or applied with the affected bullets `before` and `after`. `bullet_id` is the changed bullet (for an `add`, its id once applied), `bullet_ids` are those that a `merge` absorbs. An `update` without keywords keeps them; `no_keywords` removes them. `doubts` are for the reviewer. `again` lists where the lesson was learned again after a rejection. */
 export interface PlaybookDelta {
   id: string;
   type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
@@ -1054,33 +1054,33 @@ export interface PlaybookDelta {
   decidedAt: string;
 }
 
-/** Without a scope those of both playbooks. `newest`: only so many, those that were decided on last. */
+/** Filter of changes. Without scope: both playbooks. `newest`: at most this many, the last decided. */
 export interface PlaybookDeltasParams {
   scope?: "repository" | "user" | null;
   statuses?: ("proposed" | "applied" | "rejected" | "undone")[];
   newest?: number | null;
 }
 
-/** Oldest first; the newest of them in the order of their last decision. */
+/** Changes, oldest first; with `newest` in the order of their last decision. */
 export interface PlaybookDeltasResult {
   deltas: ShownDelta[];
 }
 
-/** Without a scope those of both playbooks, the repository's first; without a section all of them; without `all` only those that are active. */
+/** Filter of a list. Without scope: both playbooks, the repository's first. Without section: all. Without `all`: active bullets only. */
 export interface PlaybookListParams {
   scope?: "repository" | "user" | null;
   section?: string;
   all?: boolean;
 }
 
-/** In the order of their adding. `resting` are the ids of those that no run is told: what runs showed of them is below the least confidence. `sections` are the names that a bullet can be added to; a person may name others. */
+/** Bullets in the order of creation. `resting` are the ids of bullets that no run receives because their confidence is below the threshold. `sections` are suggestions for new bullets; others are allowed. */
 export interface PlaybookListResult {
   bullets: PlaybookBullet[];
   resting: string[];
   sections: string[];
 }
 
-/** A place in a session that something was learnt from; `title` is that of the session, empty where it is gone. */
+/** Source of a lesson in a session; `title` is the session's, empty if it was deleted. */
 export interface PlaybookPlace {
   sessionId: string;
   runId: string;
@@ -1088,26 +1088,26 @@ export interface PlaybookPlace {
   title: string;
 }
 
-/** A bullet, by its id: the two playbooks have no ids in common. */
+/** Id of a bullet, unique across both playbooks. */
 export interface PlaybookRef {
   id: string;
 }
 
-/** Decided in this order, each by itself. `accept` takes up what was rejected, too. `undo` takes back changes that were applied; what was rejected waits again. */
+/** Decisions, applied one by one in this order. `accept` may name rejected changes. `undo` reverts applied changes and makes rejected ones pending again. */
 export interface PlaybookReviewParams {
   accept?: AcceptedDelta[];
   reject?: string[];
   undo?: string[];
 }
 
-/** The changes as they stand now, and those that could not be decided so. */
+/** The changes after the review, and those that could not be decided this way. */
 export interface PlaybookReviewResult {
   decided: PlaybookDelta[];
   refused: RefusedDelta[];
   redacted: boolean;
 }
 
-/** Without a scope in both playbooks; without `topK` as many as the settings say. */
+/** A search. Without scope: both playbooks. Without `topK`: the number in the settings. */
 export interface PlaybookSearchParams {
   query: string;
   scope?: "repository" | "user" | null;
@@ -1115,19 +1115,19 @@ export interface PlaybookSearchParams {
   topK?: number | null;
 }
 
-/** Best first. */
+/** Hits, best first. */
 export interface PlaybookSearchResult {
   hits: BulletHit[];
 }
 
-/** A bullet, every change of it, oldest first, and what runs showed of it. */
+/** A bullet, its changes (oldest first), and its observations. */
 export interface PlaybookShowResult {
   bullet: PlaybookBullet;
   history: ShownDelta[];
   observations: BulletObservation[];
 }
 
-/** What is left out stays as it is; `keywords: []` takes them away. `active`: false disables the bullet, true enables it again. */
+/** Changes of a bullet; absent fields stay. `keywords: []` removes the keywords. `active`: false disables the bullet, true enables it again. */
 export interface PlaybookUpdateParams {
   id: string;
   content?: string | null;
@@ -1135,12 +1135,12 @@ export interface PlaybookUpdateParams {
   active?: boolean | null;
 }
 
-/** `revision`: the one that the client has; empty where it has none. */
+/** `revision`: the client's last revision, or empty. */
 export interface PlaybookWatchParams {
   revision?: string;
 }
 
-/** Answered as soon as a playbook is not that of `revision` any more; the `bullet` events of what a run here taught are then in its session, after the run's end. `active` counts the bullets that are active in both playbooks, `waiting` the changes that wait for a person. `repository`: there is a playbook of this folder. */
+/** Answer of the long poll, sent as soon as a playbook differs from `revision`. The `bullet` events of a run are then in its session, after the end of the run. `active` counts the active bullets of both playbooks, `waiting` the pending changes. `repository`: the folder has a playbook. */
 export interface PlaybookWatchResult {
   revision: string;
   active: number;
@@ -1153,7 +1153,7 @@ export interface Position {
   character: number;
 }
 
-/** What a claim rests on: a command's exit code, the diagnostics of a path, the diff of a checkpoint, or the word of a person about a check that nothing here can show. `ref` finds it in the journal: the id of the call or of the checkpoint. */
+/** Evidence for a claim: an exit code, diagnostics, a checkpoint's diff, or the user's confirmation. `ref` finds it in the journal: the id of the call or of the checkpoint. */
 export interface Proof {
   kind: "exit_code" | "diagnostics" | "diff" | "person";
   subject: string;
@@ -1163,7 +1163,7 @@ export interface Proof {
   remarks: ("passed_before" | "no_tests" | "check_changed")[];
 }
 
-/** A provider, and why it cannot be used where it cannot. */
+/** Status of a provider, with the error if it is unusable. */
 export interface ProviderState {
   provider: string;
   usable: boolean;
@@ -1171,7 +1171,7 @@ export interface ProviderState {
   origin: string;
 }
 
-/** Results of tools that the model no longer needs in full were shortened to save room. */
+/** Shortening of tool results that the model no longer needs in full, to save context. */
 export interface Pruned {
   results: ShortenedResult[];
   beforeTokens: number;
@@ -1183,33 +1183,33 @@ export interface Range {
   end: Position;
 }
 
-/** A change by line and character of the old text, in the units that editor and server agreed on. */
+/** A change by line and character of the old text, in the negotiated position encoding. */
 export interface RangeEdit {
   range: Range;
   newText: string;
 }
 
-/** Something remembered from earlier sessions that fits the request, and how well (0 to 1). */
+/** A memory of earlier sessions that matches the request, with its score (0 to 1). */
 export interface Recalled {
   id: string;
   text: string;
   score: number;
 }
 
-/** What the workspace's references hold that is near to the new text; `by` names how it was searched. */
+/** Handover: reference passages of the workspace that are similar to the new text; `by` names the search. */
 export interface ReferencesFound {
   kind: "references";
   passages: Passage[];
   by: string;
 }
 
-/** What a model made of the run around, which had ended (issue 12): what it saw in it, and the changes of the playbook that it asks for. Neither is carried out by being here. */
+/** A model's reflection on the surrounding run, and the playbook operations that it requests. Neither is applied by this event. */
 export interface Reflected {
   reflection: Reflection;
   operations: CurationOperation[];
 }
 
-/** B3.3: why a run went as it did, what was wrong in it and why, what would have been right; what is worth keeping of that, and what each bullet was worth. */
+/** A Reflector's analysis of a run (B3.3): reasoning, errors, root cause, correct approach, insights, and a verdict on each bullet. */
 export interface Reflection {
   reasoning: string;
   errorIdentification: string;
@@ -1220,26 +1220,26 @@ export interface Reflection {
   tags: BulletTag[];
 }
 
-/** A change that could not be decided so, and why. */
+/** A change that could not be decided this way, and why. */
 export interface RefusedDelta {
   id: string;
   message: string;
 }
 
-/** What came of the work, in words, and each claim with its proofs. `from_records`: no model said it. */
+/** Result of the work in words, and claims with their proofs. `from_records`: generated without a model. */
 export interface Report {
   text: string;
   claims: Claim[];
   fromRecords: boolean;
 }
 
-/** The reporter hands over its report. */
+/** Handover of the reporter: its report. */
 export interface ReportMade {
   kind: "report";
   report: Report;
 }
 
-/** A `question`, or the plan to find out for. */
+/** A `question`, or the plan to research. */
 export interface ResearchParams {
   sessionId?: string | null;
   model?: string | null;
@@ -1251,7 +1251,7 @@ export interface ResearchParams {
   question?: string | null;
 }
 
-/** Queries also where nothing could be looked up. */
+/** Result of research; has queries even if nothing could be looked up. */
 export interface ResearchResult {
   queries: string[];
   results: Finding[];
@@ -1269,14 +1269,14 @@ export interface ResearchResult {
   unchecked: boolean;
 }
 
-/** `checkpointId` brings back what was there before restoring (redo). */
+/** Restored files. `checkpointId` is the checkpoint for redo. */
 export interface RestoreResult {
   files: FileStat[];
   cannotUndo: Irrevocable[];
   checkpointId?: string;
 }
 
-/** Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it. */
+/** Restoration of files to `checkpoint_id`; `redo` is the checkpoint taken before. */
 export interface Restored {
   checkpointId: string;
   files: FileStat[];
@@ -1303,7 +1303,7 @@ export interface ResumeParams {
   partialResultToken?: number | string | null;
 }
 
-/** The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to count. `checkpoint_id` holds how the review stood after it, and the files as they were before. `lines` are those that a rejection took away (`+`) and brought back (`-`). */
+/** The user's decision on changes of one file. `hunks` is their number, 0 if there are none to count. `checkpoint_id` holds the review state after it and the files before it. `lines` are those that a rejection removed (`+`) and restored (`-`). */
 export interface Review {
   decision: "accept" | "reject";
   path: string;
@@ -1312,13 +1312,13 @@ export interface Review {
   lines?: string;
 }
 
-/** What texts are judged by. */
+/** Criteria for judging texts. */
 export interface Rubric {
   name: string;
   criteria: Criterion[];
 }
 
-/** A rules file below a root, as it is told to the model; without trust it is data. */
+/** Text of a rules file below a root, as sent to the model; untrusted rules are data. */
 export interface RulesText {
   path: string;
   text: string;
@@ -1335,7 +1335,7 @@ export interface RunFinished {
   unchecked: boolean;
 }
 
-/** Where a run stops by itself; 0 is no limit (X.24). */
+/** Limits at which a run stops; 0 means no limit (X.24). */
 export interface RunLimits {
   maxRounds: number;
   maxTokens: number;
@@ -1352,7 +1352,7 @@ export interface RunLimits {
   maxVerifications: number;
 }
 
-/** Where a run stops by itself; 0 is no limit (X.24). */
+/** Limits at which a run stops; 0 means no limit (X.24). */
 export interface RunLimitsInput {
   maxRounds?: number;
   maxTokens?: number;
@@ -1388,7 +1388,7 @@ export interface RunResult {
   unchecked: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the `lessons` of the playbook that fit its request, each of whose versions is told once in a session. */
+/** First event of a run. `prompt` is the user's message, with `images` and `context`. If `calls` is not empty, the run executes them in order and no model is called. `driven`: a state machine produces the replies, and round limits do not apply. `told` is the message that the agent reads instead of the prompt, built from `brief`. `tainted`: it contains untrusted text. `rounds_before` is the number of rounds of `limits.max_rounds` that outer runs have used. `environment` is the complete environment; the model is sent only facts that are new to it. The same holds for `recalled` and for the playbook `lessons` that match the request: each version is sent once per session. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -1409,13 +1409,13 @@ export interface RunStarted {
   wording?: string;
 }
 
-/** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
+/** Handover as plain text, from an agent without a type of its own or without a result. */
 export interface SaidInWords {
   kind: "words";
   text: string;
 }
 
-/** How well a text meets a criterion (0 to 4), why, and what would be better. */
+/** A score for one criterion (0 to 4), its reason, and advice. */
 export interface Score {
   criterion: string;
   score: number;
@@ -1423,13 +1423,13 @@ export interface Score {
   advice: string;
 }
 
-/** Which parts of a long document are concerned, by their numbers from 1. */
+/** Handover: relevant parts of a long document, by number from 1. */
 export interface SectionsChosen {
   kind: "sections";
   numbers: number[];
 }
 
-/** `capabilities.experimental.daiku` of the initialize answer. */
+/** Capabilities of the server (`capabilities.experimental.daiku` of the initialize result). */
 export interface ServerOffer {
   version: string;
   protocol: number;
@@ -1437,7 +1437,7 @@ export interface ServerOffer {
   commands: string[];
 }
 
-/** How a configured MCP server stands; none is started by asking. Its tools are those that it offered when it last ran. */
+/** Status of a configured MCP server; this request starts none. The tools are those of its last run. */
 export interface ServerState {
   name: string;
   status: "ready" | "starting" | "down" | "unasked" | "changed" | "rejected" | "unusable";
@@ -1446,7 +1446,7 @@ export interface ServerState {
   hint: string;
 }
 
-/** A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a person something, `interrupted`: the process ended under it). */
+/** A session. `status` is that of its last run. `idle`: no run yet. `waiting`: it asks the user. `interrupted`: its process ended. */
 export interface Session {
   sessionId: string;
   title: string;
@@ -1468,7 +1468,7 @@ export interface SessionForkParams {
   restoreFiles?: boolean;
 }
 
-/** With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a message on; else everything after `afterSeq`. */
+/** With `last`: about this many of the last chunks (before `beforeSeq`, if given), starting at a message. Without: all after `afterSeq`. */
 export interface SessionGetParams {
   sessionId: string;
   afterSeq?: number;
@@ -1499,14 +1499,14 @@ export interface SessionRef {
   sessionId: string;
 }
 
-/** The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on. */
+/** New `text` for the result of the call `call_id`, at index `at` (0-based) of the conversation. */
 export interface ShortenedResult {
   at: number;
   callId: string;
   text: string;
 }
 
-/** A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space; keywords stand last, labelled in the client's language), and the places of its evidence. */
+/** A change with its data for review. `bullets` are the affected bullets as they are now, `places` the sources. `diff` has `@@ id @@` lines and lines that begin with `-`, `+`, or a space; keywords come last, labelled in the client's language. */
 export interface ShownDelta {
   id: string;
   type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
@@ -1533,7 +1533,7 @@ export interface ShownDelta {
   places: PlaybookPlace[];
 }
 
-/** How like the new text is to the nearest text that it was compared with (R1.63-R1.65). */
+/** Handover: similarity of the new text to the nearest text compared (R1.63-R1.65). */
 export interface SimilarityFound {
   kind: "similarity";
   action: "pass" | "warn" | "block";
@@ -1546,7 +1546,7 @@ export interface SteerParams {
   text: string;
 }
 
-/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`: those of them that a person wrote, which a plan made anew keeps. */
+/** A milestone. `acceptance` lists the commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds` maps checks to timeouts in seconds that override `limits.check_seconds`. `own_checks` are those that the user wrote; a replan keeps them. */
 export interface Step {
   stepId: string;
   name: string;
@@ -1559,7 +1559,7 @@ export interface Step {
   taskList: Task[];
 }
 
-/** A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`: those of them that a person wrote, which a plan made anew keeps. */
+/** A milestone. `acceptance` lists the commands or diagnostics checks that must pass (R4.28–R4.30). `check_seconds` maps checks to timeouts in seconds that override `limits.check_seconds`. `own_checks` are those that the user wrote; a replan keeps them. */
 export interface StepInput {
   stepId?: string;
   name: string;
@@ -1590,7 +1590,7 @@ export interface TaskInput {
   result?: string | null;
 }
 
-/** What came of a step's tasks (R4.40): the numbers are those of the execution log. */
+/** Result of a step's tasks (R4.40), with the numbers of the execution log. */
 export interface TaskReport {
   status: "completed" | "failed";
   succeeded: number;
@@ -1600,13 +1600,13 @@ export interface TaskReport {
   nextAction: string;
 }
 
-/** The handover of the agent that splits a step: its tasks in order, at least one. */
+/** Handover of the agent that splits a step: its tasks in order, at least one. */
 export interface TasksMade {
   kind: "tasks";
   tasks: Task[];
 }
 
-/** The handover of the agent that reports on a step's tasks. */
+/** Handover of the agent that reports on a step's tasks. */
 export interface TasksReported {
   kind: "task_report";
   report: TaskReport;
@@ -1640,18 +1640,18 @@ export interface ThinkingPartInput {
   text: string;
 }
 
-/** The model's list of what is to do, whole: it takes the place of the one before. */
+/** The model's complete to-do list, which replaces the previous one. */
 export interface Todo {
   items: TodoItem[];
 }
 
-/** One thing to do, as the model wrote it for itself. */
+/** One entry of the model's to-do list. */
 export interface TodoItem {
   title: string;
   status: "pending" | "in_progress" | "completed";
 }
 
-/** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
+/** A tool call of a model. `tool` is the canonical `namespace/tool`. `malformed` holds argument text that is not a JSON object; such a call is answered with an error, never run. `notes` say how nonstandard arguments were read; the result repeats them. */
 export interface ToolCall {
   id: string;
   tool: string;
@@ -1661,7 +1661,7 @@ export interface ToolCall {
   notes: string[];
 }
 
-/** The call is under way (or refused: its response follows at once). Never written twice. */
+/** Start of a tool call, or its denial, which its response follows at once. Written once per call. */
 export interface ToolCallEvent {
   id: string;
   tool: string;
@@ -1669,7 +1669,7 @@ export interface ToolCallEvent {
   reasoning?: string;
 }
 
-/** A picture that a tool returns: base64 data and its media type. */
+/** An image that a tool returns: base64 data and its media type. */
 export interface ToolImage {
   mediaType: string;
   data: string;
@@ -1688,7 +1688,7 @@ export interface ToolOutput {
   text: string;
 }
 
-/** What came of a call. The model reads the English of `result`. */
+/** Result of a tool call. The model reads the English text of `result`. */
 export interface ToolResponse {
   id: string;
   tool: string;
@@ -1706,14 +1706,14 @@ export interface ToolsResult {
   servers: ServerState[];
 }
 
-/** The spans by where they begin. `until` is when the last of them ended, or now. */
+/** Spans in the order of their start. `until` is the end of the last span, or now. */
 export interface TraceResult {
   session: Session;
   spans: TraceSpan[];
   until: string;
 }
 
-/** One stretch of work. `parent` is the key of the span around it, absent for what the person started; `seq` is where it begins in the session. `duration_ms` is absent while it is under way. `usage` is what an agent used itself so far, or a call of a model; `error` says why it did not end well. */
+/** A span of a trace. `parent` is the key of the outer span, absent at the top. `seq` is its first chunk. `duration_ms` is absent while it is running. `usage` is an agent's own usage so far, or that of a model call. `error` says why it failed. */
 export interface TraceSpan {
   key: string;
   parent?: string;
@@ -1730,7 +1730,7 @@ export interface TraceSpan {
   retries: number;
 }
 
-/** An issue that was not turned into a change, and why. */
+/** An issue that could not be turned into a change, and why. */
 export interface Unplaced {
   issue: Issue;
   why: "no_place" | "not_there" | "several_places" | "overlap" | "outside" | "nothing_changes" | "protected";
@@ -1743,7 +1743,7 @@ export interface UnverifiedReason {
   subject: string;
 }
 
-/** Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call. */
+/** Tokens of one call or one run; `cost` in USD, or None if the price is unknown. As an event: one call. */
 export interface Usage {
   model: string;
   promptTokens: number;
@@ -1752,7 +1752,7 @@ export interface Usage {
   cost?: number;
 }
 
-/** A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted` what was asked of it while it is worked, and has not come about yet; `usage` what its runs took of models so far, None where there was none. */
+/** A work item for commands, editors, and scripts. `error` says why it failed, waits, or was stopped. `wanted` is a pending signal. `usage` is the total of its runs so far, or None. */
 export interface WorkItem {
   item: string;
   title: string;
@@ -1770,33 +1770,33 @@ export interface WorkItem {
   updatedAt: string;
 }
 
-/** `item` is named like `gitlab:group/name#3` or `files:name`. */
+/** A work item, such as `gitlab:group/name#3` or `files:name`. */
 export interface WorkItemRef {
   item: string;
 }
 
-/** Without a state all of them. */
+/** Filter of work items; without a state all of them. */
 export interface WorkListParams {
   state?: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "dead" | "stopped" | null;
 }
 
-/** Last changed first. */
+/** Work items, last changed first. */
 export interface WorkListResult {
   items: WorkItem[];
 }
 
-/** An item that nobody works now, and the folder in which its files are: empty where that is not on this machine. An item that is still `processing` pauses at its next step. */
+/** An item without a worker, and the folder of its files (empty if not on this machine). An item that is still `processing` pauses at its next step. */
 export interface WorkPlace {
   item: WorkItem;
   folder: string;
 }
 
-/** `revision`: the one that came with the items that the client has; empty where it has none. */
+/** `revision`: the client's last revision, or empty. */
 export interface WorkWatchParams {
   revision?: string;
 }
 
-/** The items as they are now, last changed first. */
+/** Current work items, last changed first. */
 export interface WorkWatchResult {
   revision: string;
   items: WorkItem[];

@@ -21,14 +21,14 @@ def main() -> None:
     _fill_closed()
     args = sys.argv[1:]
     if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
-        from daiku.lsp import bootstrap  # an editor is waiting; the command line is not needed
+        from daiku.fronts.lsp import bootstrap  # an editor is waiting; the command line is not needed
 
         sys.exit(bootstrap.main(args[1:]))
     if args[:1] == ["acp"] and not {"-h", "--help"} & set(args):
-        from daiku.acp import bootstrap as acp  # likewise, for editors that speak ACP
+        from daiku.fronts.acp import bootstrap as acp  # likewise, for editors that speak ACP
 
         sys.exit(acp.main(args[1:]))
-    from daiku.cli import main as cli  # everything else is the command line's business
+    from daiku.fronts.cli import main as cli  # everything else is the command line's business
 
     sys.exit(cli.main(args))
 

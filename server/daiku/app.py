@@ -1,4 +1,4 @@
-"""The composition root: builds the App from settings and an editor; only here are the parts connected."""
+"""Composition root: builds the App from settings and an editor."""
 
 from __future__ import annotations
 
@@ -9,25 +9,33 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.agents.agent import Agent
-from daiku.agents.known import Agents
-from daiku.agents.prompts import prompts_of
-from daiku.core.guard.redact import Redactor
-from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
 from daiku.dataclass import dataclass, field
 from daiku.domain.tools import ToolSpec
-from daiku.guardrails.configured import configured_guardrails
-from daiku.llm.families import Model
-from daiku.llm.model import Models, ProviderModels
+from daiku.guard.guardrails.configured import build_guardrails
+from daiku.guard.rules.redact import Redactor
+from daiku.models.families import Model
+from daiku.models.model import Models, ProviderModels
+from daiku.playbook.background import with_learning
 from daiku.plugins.entries import Plugged
-from daiku.prompts import prompts_folder
-from daiku.routing.configured import configured_router
-from daiku.runs import Runs, RunServices
-from daiku.runs.ports.policy import run_policy
-from daiku.runs.recorded.afterwards import with_learning
-from daiku.runs.services import given_first
+from daiku.prompts import find_prompts_folder
+from daiku.run.ports.policy import run_policy
+from daiku.run.rules.outside import (
+    Editor,
+    Guard,
+    LanguageModelBridge,
+    Remembers,
+    Router,
+    Terminals,
+    Workspace,
+)
+from daiku.run.runs import Runs
+from daiku.run.services import RunServices, resolve_with_default
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
+from daiku.team.agent import Agent
+from daiku.team.known import Agents
+from daiku.team.prompts import build_prompts
+from daiku.team.routing.configured import build_router
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
@@ -37,27 +45,27 @@ from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
-from daiku.trace.telemetry.opening import end_of_trace, open_trace
+from daiku.trace.telemetry.opening import closer_of_trace, open_trace
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
-    from daiku.core.guardrails.fingerprints import Fingerprints
-    from daiku.core.ports import Advises
-    from daiku.guardrails.references import WorkspaceReferences
+    from daiku.edits.review.decisions import Reviews
+    from daiku.guard.guardrails.references import WorkspaceReferences
+    from daiku.guard.rules.guardrails.fingerprints import Fingerprints
     from daiku.memory.memory import Memory
-    from daiku.runs.review.decisions import Reviews
+    from daiku.run.rules.outside import Advises
     from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
     from daiku.trace.telemetry.logger import TraceLogger
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Parts that whoever builds an App brings as values, in place of what settings and disk say.
+class AppParts:
+    """Parts that replace what settings and the disk would supply.
 
-    `model` is asked wherever no other one is named. `stores` and `trace` stay open when the App is closed. `environ` is where
-    secrets are looked for that must not be shown. Without `plugins` no installed package is looked at. Without
-    `builtin` the tools of Daiku itself are not there: none of the agents names one."""
+    `model` is the default model. `stores` and `trace` stay open when the App is closed. `environ` is searched
+    for secrets to redact. `plugins=False` loads no installed packages. `builtin=False` leaves out Daiku's own
+    tools."""
 
     model: Model | None = None
     agents: Agents = field(default_factory=Agents)
@@ -71,9 +79,9 @@ class Given:
     plugins: bool = True
     builtin: bool = True
     folder: Path | None = None
-    """Where MCP servers start when no folder is open; None: in the person's home."""
+    """Working folder of MCP servers when no folder is open. None: the home folder."""
     allowed_in: tuple[Path, ...] = ()
-    """The folders for which the person allowed things for always, and where MCP servers start; (): the workspace's."""
+    """Folders whose permanent approvals apply and in which MCP servers start. (): the workspace's roots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +101,40 @@ class App:
     make_reviews: Callable[[], Reviews]
     plugged: Plugged = Plugged()
     stores: Stores | None = None
-    """Those that it closes."""
+    """Stores that `aclose` closes."""
     end_trace: Callable[[], object] = bool
-    """Writes what is left of the trace; it waits for the disk, and a moment for a collector."""
+    """Flushes the trace; blocks on the disk, and briefly on a collector."""
     memory: Memory | None = None
-    """The one that it has opened, as the settings say."""
+    """Memory opened from the settings; `aclose` closes it."""
     evaluations: Evaluations | None = None
 
     @property
     def reviews(self) -> Reviews:
-        """Decides on the changes of runs; made when it is first asked for."""
+        """Service that decides on the changes of runs; created on first use."""
         return self.make_reviews()
 
     async def models(self) -> tuple[ProviderModels, ...]:
-        """What every provider offers; one that cannot be reached comes with why."""
+        """Return the models of every provider; an unreachable provider has a reason."""
         return await self.llm.list()
 
     def tools(self) -> tuple[ToolSpec, ...]:
-        """All tools, built in and plugged in."""
+        """Return all tools, built in and plugged in."""
         return self.registry.specs()
 
     def agents(self) -> tuple[Agent, ...]:
-        """All agents that can be asked by name, built in and plugged in."""
-        from daiku.agents.table import AGENTS  # when used
+        """Return all agents that have a name, built in and plugged in."""
+        from daiku.team.table import AGENTS  # when used
 
         return tuple({**AGENTS, **self.runs.services.agents.own}.values())
 
     async def aclose(self) -> None:
-        """Let go of runs (they stay resumable), connections and files."""
+        """Stop runs so that they can be resumed, and close connections and files."""
         await self.runs.stop_all()
         await self.servers.aclose()
         await self.llm.aclose()
         try:
             await asyncio.to_thread(self.end_trace)
-        except RuntimeError:  # the program is ending: it has no threads any more
+        except RuntimeError:  # the interpreter is shutting down and starts no threads
             self.end_trace()
         if self.stores is not None:
             self.stores.close()
@@ -143,67 +151,66 @@ def build(
     bridge: LanguageModelBridge | None = None,
     terminals: Terminals | None = None,
     trusted: bool = True,
-    own: bool = True,
-    locale: str = "en",
-    given: Given = Given(),
+    own: bool = True,  # the workspace's prompt templates are the user's own
+    locale: str = "en",  # the user's, such as "ja"
+    parts: AppParts = AppParts(),
 ) -> App:
-    """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
-    the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
-    config, plugged, agents = _plug_in(config, given)
-    redact = Redactor(secrets_of(config, given.environ))
-    stores = given.stores or open_stores(config.storage.place(home), redact, home / "traces")
-    kept = CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
-    documents = _documents(config, workspace, home, redact, seen := SeenTexts(), stores.evaluations)
-    playbooks = _playbooks(config, workspace, stores, trusted=trusted)
-    registry = _registry(home, given, plugged, agents, terminals, documents, redact, playbooks, editor)
-    llm = _models(config, workspace, bridge, locale)
-    mcp = McpContext(given.allowed_in or workspace.roots, home, stores.consents, given.folder)
-    servers = McpServers(config.mcp_servers, registry, mcp, denied=_why_no_servers(config, trusted))
+    """Build the App of a workspace from disk, without the network. Raises UsageError, OSError."""
+    config, plugged, agents = _load_plugins(config, parts)
+    redact = Redactor(secrets_of(config, parts.environ))
+    stores = parts.stores or open_stores(config.storage.place(home), redact, home / "traces")
+    edits = CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
+    documents = _build_desk(config, workspace, home, redact, seen := SeenTexts(), stores.evaluations)
+    playbooks = _open_playbooks(config, workspace, stores, trusted=trusted)
+    registry = _build_registry(home, parts, plugged, agents, terminals, documents, redact, playbooks, editor)
+    llm = _build_models(config, workspace, bridge, locale)
+    mcp = McpContext(parts.allowed_in or workspace.roots, home, stores.consents, parts.folder)
+    servers = McpServers(config.mcp_servers, registry, mcp, denied=_server_denial(config, trusted))
     memory = _open_memory(config, workspace, home, redact)
     services = RunServices(
         config=config,
         journal=stores.journal,
         registry=registry,
         workspace=workspace,
-        checkpoints=kept,
+        checkpoints=edits,
         grants=stores.grants,
-        model=partial(given_first, given.model, llm.resolve),
+        model=partial(resolve_with_default, parts.model, llm.resolve),
         policy=partial(run_policy, config, workspace, stores.grants, mcp.key, trusted, own),
         editor=editor,
-        trace=_trace(config, stores, given),
+        trace=_make_trace(config, stores, parts),
         worktrees=home / "worktrees",
         outputs=Outputs(home / "outputs", redact).swept(),
         servers=servers,
         trusted=trusted,
         seen=seen,
         agents=agents,
-        prompts=prompts_of(config, workspace, own=own),
-        guardrails=_guardrails(config, workspace, given),
-        router=given.router if given.router is not None else configured_router(config.router),
-        memory=given.memory if given.memory is not None else memory,
+        prompts=build_prompts(config, workspace, own=own),
+        guardrails=_build_guardrails(config, workspace, parts),
+        router=parts.router if parts.router is not None else build_router(config.router),
+        memory=memory if parts.memory is None else parts.memory,
         playbooks=playbooks,
     )
-    return _app(services, home, llm, stores, kept, servers, plugged, memory, given, documents)
+    return _assemble(services, home, llm, stores, edits, servers, plugged, memory, parts, documents)
 
 
-def _plug_in(config: Config, given: Given) -> tuple[Config, Plugged, Agents]:
-    if not given.plugins:
-        return config, Plugged(), given.agents
+def _load_plugins(config: Config, parts: AppParts) -> tuple[Config, Plugged, Agents]:
+    if not parts.plugins:
+        return config, Plugged(), parts.agents
     from daiku.plugins.kinds import plug_in  # when used
 
-    config, plugged = plug_in(config, given.environ)
-    return config, plugged, Agents({**plugged.agents, **given.agents.own})
+    config, plugged = plug_in(config, parts.environ)
+    return config, plugged, Agents({**plugged.agents, **parts.agents.own})
 
 
-def _guardrails(config: Config, workspace: Workspace, given: Given) -> tuple[Guard, ...]:
-    """Those of the settings, then those that are given."""
-    secrets = secrets_of(config, given.environ)
-    return (*configured_guardrails(config.guardrails, workspace.roots, secrets), *given.guardrails)
+def _build_guardrails(config: Config, workspace: Workspace, parts: AppParts) -> tuple[Guard, ...]:
+    """Return the guardrails of the settings, then those in `parts`."""
+    secrets = secrets_of(config, parts.environ)
+    return (*build_guardrails(config.guardrails, workspace.roots, secrets), *parts.guardrails)
 
 
-def _registry(
+def _build_registry(
     home: Path,
-    given: Given,
+    parts: AppParts,
     plugged: Plugged,
     agents: Agents,
     terminals: Terminals | None,
@@ -212,25 +219,25 @@ def _registry(
     playbooks: Advises | None,
     editor: Editor | None,
 ) -> ToolRegistry:
-    if not given.builtin:
-        return ToolRegistry((*plugged.tools, *given.tools), redact=redact)
-    from daiku.agents.table import delegates  # when used
-    from daiku.tools.table import builtin_tools  # when used
+    if not parts.builtin:
+        return ToolRegistry((*plugged.tools, *parts.tools), redact=redact)
+    from daiku.team.table import list_delegates  # when used
+    from daiku.tools.table import build_builtin_tools  # when used
 
-    tools = builtin_tools(
+    tools = build_builtin_tools(
         home,
         editor=bool(editor),
-        seen=documents.seen,
-        agents=delegates(agents.own),
+        seen_texts=documents.seen_texts,
+        agents=list_delegates(agents.own),
         documents=documents,
         terminals=terminals,
         playbooks=playbooks,
         redact=redact,
     )
-    return ToolRegistry((*tools, *plugged.tools, *given.tools), redact=redact)
+    return ToolRegistry((*tools, *plugged.tools, *parts.tools), redact=redact)
 
 
-def _app(
+def _assemble(
     services: RunServices,
     home: Path,
     llm: Models,
@@ -239,18 +246,18 @@ def _app(
     servers: McpServers,
     plugged: Plugged,
     memory: Memory | None,
-    given: Given,
+    parts: AppParts,
     documents: DocumentDesk,
 ) -> App:
     if any((home / name).is_dir() for name in ("worktrees", "trials", "starts")):
-        from daiku.runs.nested.worktrees import sweep_copies  # when used
+        from daiku.run.nested.worktrees import sweep_copies  # when used
 
         sweep_copies(home)
-    runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.any_allowed))
+    runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.has_allowed))
 
     @cache
-    def reviews() -> Reviews:
-        from daiku.runs.review.decisions import Reviews  # when used
+    def make_reviews() -> Reviews:
+        from daiku.edits.review.decisions import Reviews  # when used
 
         return Reviews(runs, checkpoints)
 
@@ -265,16 +272,16 @@ def _app(
         registry=services.registry,
         llm=llm,
         servers=servers,
-        make_reviews=reviews,
+        make_reviews=make_reviews,
         plugged=plugged,
-        stores=stores if given.stores is None else None,
-        end_trace=end_of_trace(services.trace, given.trace),
+        stores=stores if parts.stores is None else None,
+        end_trace=closer_of_trace(services.trace, parts.trace),
         memory=memory,
         evaluations=documents.evaluations,
     )
 
 
-def _documents(
+def _build_desk(
     config: Config,
     workspace: Workspace,
     home: Path,
@@ -284,60 +291,62 @@ def _documents(
 ) -> DocumentDesk:
     from daiku.tools.documents.desk import DocumentDesk  # when used
 
-    def references() -> References:
+    def make_references() -> References:
         from daiku.memory.opening import open_references  # when used
 
-        return open_references(config, _key_of(workspace.roots), home)
+        return open_references(config, _workspace_key(workspace.roots), home)
 
     @cache
-    def files() -> WorkspaceReferences:
-        from daiku.guardrails.references import WorkspaceReferences  # when used
+    def workspace_references() -> WorkspaceReferences:
+        from daiku.guard.guardrails.references import WorkspaceReferences  # when used
 
         return WorkspaceReferences(workspace.roots, config.guardrails.references)
 
-    def known() -> Mapping[str, Fingerprints]:
-        from daiku.guardrails.references import corpus  # when used
+    def fingerprints() -> Mapping[str, Fingerprints]:
+        from daiku.guard.guardrails.references import load_corpus  # when used
 
-        return {**corpus(), **files().read()}
+        return {**load_corpus(), **workspace_references().read()}
 
-    return DocumentDesk(redact, evaluations, references, known, seen)
+    return DocumentDesk(redact, evaluations, make_references, fingerprints, seen)
 
 
-def _playbooks(config: Config, workspace: Workspace, stores: Stores, *, trusted: bool) -> Advises | None:
-    """What runs are told of playbooks; a database that is in memory begins with none."""
+def _open_playbooks(config: Config, workspace: Workspace, stores: Stores, *, trusted: bool) -> Advises | None:
+    """Return the playbooks that runs read; None if disabled or the database is in memory."""
     if not config.playbook.enabled or not stores.lasting:
         return None
-    from daiku.playbook.playbooks import playbooks_in  # when used
+    from daiku.playbook.playbooks import build_playbooks  # when used
 
-    return playbooks_in(stores.database, workspace.roots, config, trusted=trusted)
+    return build_playbooks(stores.database, workspace.roots, config, trusted=trusted)
 
 
-def _models(config: Config, workspace: Workspace, bridge: LanguageModelBridge | None, locale: str) -> Models:
-    demo = prompts_folder() / "demo.jsonl"
+def _build_models(
+    config: Config, workspace: Workspace, bridge: LanguageModelBridge | None, locale: str
+) -> Models:
+    demo = find_prompts_folder() / "demo.jsonl"
     return Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
 
 
 def _open_memory(
     config: Config, workspace: Workspace, home: Path, redact: Callable[[str], str]
 ) -> Memory | None:
-    """The memory that the settings ask for."""
+    """Return the memory of the settings, or None if it is disabled."""
     if not config.memory.enabled:
         return None
     from daiku.memory.opening import open_memory  # when used: it loads embeddings and search
 
-    return open_memory(config, _key_of(workspace.roots), home, redact)
+    return open_memory(config, _workspace_key(workspace.roots), home, redact)
 
 
-def _trace(config: Config, stores: Stores, given: Given) -> TraceLogger | None:
-    told = config.trace
-    return given.trace or open_trace(stores.traces, told.otlp_endpoint, told.content, given.environ)
+def _make_trace(config: Config, stores: Stores, parts: AppParts) -> TraceLogger | None:
+    settings = config.trace
+    return parts.trace or open_trace(stores.traces, settings.otlp_endpoint, settings.content, parts.environ)
 
 
-def _why_no_servers(config: Config, trusted: bool) -> Text:
+def _server_denial(config: Config, trusted: bool) -> Text:
     denied = text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT
     return denied if trusted else text("guard.untrusted")
 
 
-def _key_of(roots: tuple[Path, ...]) -> str:
-    """The name under which what belongs to these folders is kept."""
+def _workspace_key(roots: tuple[Path, ...]) -> str:
+    """Return the key under which data of these folders is stored."""
     return str(roots[0]) if roots else ""

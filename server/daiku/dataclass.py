@@ -1,4 +1,4 @@
-"""`dataclass` as in the standard library, but `__init__` is compiled when it is first used, and the rest not at all."""
+"""`dataclass` like the standard library's, with `__init__` compiled on first use and no other generated code."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        """The same class as the standard library makes, in a tenth of the time; which options it has, `_made` says."""
-        return _made(cls, **options) if cls is not None else lambda each: _made(each, **options)
+        """Return the same class as the standard library, in a tenth of the time; `_decorate` has the options."""
+        return _decorate(cls, **options) if cls is not None else lambda each: _decorate(each, **options)
 
 
 Fields = Sequence[Field[Any]]
 
 
-def _made(
+def _decorate(
     cls: type,
     *,
     frozen: bool = False,
@@ -34,104 +34,107 @@ def _made(
     weakref_slot: bool = False,
 ) -> type:
     own = {name for name, value in cls.__dict__.items() if value is not None}
-    # What takes the standard library its time is the text of six methods, written and compiled. Fields, slots and what
-    # patterns match on are its work here too. Only where a class is made from another must it know that it is frozen.
-    frozen_by_it = frozen and any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
-    decorate = cast("Callable[..., Any]", dataclasses.dataclass)  # its overloads expect each option by itself
-    options = {"init": False, "repr": False, "eq": False, "frozen": frozen_by_it}
-    made = decorate(**options, slots=slots, weakref_slot=weakref_slot)(cls)
-    members = fields(made)
+    # The standard library spends its time on writing and compiling six methods. It still makes fields, slots,
+    # and `__match_args__`. It has to know of `frozen` only for a subclass of a dataclass.
+    is_frozen_subclass = frozen and any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
+    # The overloads of the standard decorator do not accept a dict of options.
+    decorate = cast("Callable[..., Any]", dataclasses.dataclass)
+    options = {"init": False, "repr": False, "eq": False, "frozen": is_frozen_subclass}
+    result = decorate(**options, slots=slots, weakref_slot=weakref_slot)(cls)
+    members = fields(result)
     methods: dict[str, Any] = {"__repr__": _repr}
     if init:
-        methods["__init__"] = _Init(made, members, frozen=frozen)
+        methods["__init__"] = _Init(result, members, frozen=frozen)
     if eq:
-        methods |= _comparing([each for each in members if each.compare], frozen=frozen)
+        methods |= _comparison_methods([each for each in members if each.compare], frozen=frozen)
     if frozen:
-        made.__dataclass_params__.frozen = True  # for a program's own class that is made from it
-        methods |= _refusing(made, frozenset(each.name for each in members))
+        result.__dataclass_params__.frozen = True  # for subclasses that use the standard decorator
+        methods |= _frozen_methods(result, frozenset(each.name for each in members))
     if frozen and slots:
-        methods |= {"__getstate__": _state, "__setstate__": _set_state}
+        methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
     for name in methods.keys() - own:
-        setattr(made, name, methods[name])
-    return made
+        setattr(result, name, methods[name])
+    return result
 
 
 class _Init:
-    """Stands in for `__init__` of a class until it is asked for."""
+    """Placeholder for `__init__` that compiles the real one on first access."""
 
-    def __init__(self, made: type, members: Fields, *, frozen: bool) -> None:
-        self._of = made, members, frozen
+    def __init__(self, cls: type, members: Fields, *, frozen: bool) -> None:
+        self._of = cls, members, frozen
 
-    def __get__(self, one: object, _cls: type) -> Any:
-        made, members, frozen = self._of
-        init: Any = _compiled_init(made, members, frozen=frozen)
-        type.__setattr__(made, "__init__", init)
-        return init if one is None else init.__get__(one)
+    def __get__(self, instance: object, _cls: type) -> Any:
+        cls, members, frozen = self._of
+        init: Any = _compile_init(cls, members, frozen=frozen)
+        type.__setattr__(cls, "__init__", init)
+        return init if instance is None else init.__get__(instance)
 
 
-class _Default:
-    """Shown in a signature where a field's default is made anew for each object."""
+class _FactoryDefault:
+    """Shown in signatures for a field with a default factory."""
 
     def __repr__(self) -> str:
         return "<factory>"
 
 
-_MADE_ANEW = _Default()
+_FACTORY_DEFAULT = _FactoryDefault()
 
 
-def _compiled_init(made: type, members: Fields, *, frozen: bool) -> Callable[..., None]:
-    known: dict[str, Any] = {"_anew": _MADE_ANEW, "_set": object.__setattr__}
-    lines = [line for each in members if (line := _assignment(made, each, known, frozen=frozen))]
-    if hasattr(made, "__post_init__"):
+def _compile_init(cls: type, members: Fields, *, frozen: bool) -> Callable[..., None]:
+    namespace: dict[str, Any] = {"_anew": _FACTORY_DEFAULT, "_set": object.__setattr__}
+    lines = [line for each in members if (line := _assign_field(cls, each, namespace, frozen=frozen))]
+    if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    first = [_parameter(each) for each in members if each.init and not each.kw_only]
-    by_name = [_parameter(each) for each in members if each.init and each.kw_only]
-    parameters = ", ".join(["self", *first, *(["*", *by_name] if by_name else [])])
-    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), known)  # noqa: S102  # as the standard library does; names only
-    init = known["__init__"]
-    init.__qualname__, init.__module__ = f"{made.__qualname__}.__init__", made.__module__
+    positional = [_format_parameter(each) for each in members if each.init and not each.kw_only]
+    keyword_only = [_format_parameter(each) for each in members if each.init and each.kw_only]
+    parameters = ", ".join(["self", *positional, *(["*", *keyword_only] if keyword_only else [])])
+    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), namespace)  # noqa: S102  # as the standard library does; names only
+    init = namespace["__init__"]
+    init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     init.__annotations__ = {each.name: each.type for each in members if each.init} | {"return": None}
     return init
 
 
-def _parameter(member: Field[Any]) -> str:
+def _format_parameter(member: Field[Any]) -> str:
     if member.default is not MISSING:
         return f"{member.name}=_default_{member.name}"
     return member.name if member.default_factory is MISSING else f"{member.name}=_anew"
 
 
-def _assignment(made: type, member: Field[Any], known: dict[str, Any], *, frozen: bool) -> str:
-    """How `__init__` sets a field; what it needs for that is put into `known`. Empty where the class has the value."""
+def _assign_field(cls: type, member: Field[Any], namespace: dict[str, Any], *, frozen: bool) -> str:
+    """Return the line of `__init__` that sets a field, and add its names to `namespace`.
+
+    Empty if the class attribute already holds the value."""
     name, value = member.name, member.name
     if member.default is not MISSING:
-        known[f"_default_{name}"] = member.default
+        namespace[f"_default_{name}"] = member.default
         value = name if member.init else f"_default_{name}"
     elif member.default_factory is not MISSING:
-        known[f"_new_{name}"] = member.default_factory
+        namespace[f"_new_{name}"] = member.default_factory
         value = f"_new_{name}() if {name} is _anew else {name}" if member.init else f"_new_{name}()"
     elif not member.init:
         return ""
-    slot = getattr(made, name, None)
-    kept_by_class = member.default is not MISSING and not isinstance(slot, MemberDescriptorType)
-    if kept_by_class and not member.init:
+    slot = getattr(cls, name, None)
+    has_class_default = member.default is not MISSING and not isinstance(slot, MemberDescriptorType)
+    if has_class_default and not member.init:
         return ""
     if not frozen:
         return f"self.{name} = {value}"
     if isinstance(slot, MemberDescriptorType):
-        known[f"_set_{name}"] = slot.__set__
+        namespace[f"_set_{name}"] = slot.__set__
         return f"_set_{name}(self, {value})"
     return f"_set(self, {name!r}, {value})"
 
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    told = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{type(self).__qualname__}({told})"
+    arguments = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({arguments})"
 
 
-def _comparing(members: Fields, *, frozen: bool) -> dict[str, Any]:
-    values = _values(members)
-    hashed = _values([each for each in members if each.hash is not False])
+def _comparison_methods(members: Fields, *, frozen: bool) -> dict[str, Any]:
+    values = _values_getter(members)
+    hashed = _values_getter([each for each in members if each.hash is not False])
 
     def equal(self: object, other: object) -> bool:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
@@ -142,26 +145,26 @@ def _comparing(members: Fields, *, frozen: bool) -> dict[str, Any]:
     return {"__eq__": equal, "__hash__": hashing if frozen else None}
 
 
-def _values(members: Fields) -> Callable[[object], object]:
+def _values_getter(members: Fields) -> Callable[[object], object]:
     names = [each.name for each in members]
     return attrgetter(*names) if names else lambda _: ()
 
 
-def _refusing(made: type, names: frozenset[str]) -> dict[str, Any]:
+def _frozen_methods(cls: type, names: frozenset[str]) -> dict[str, Any]:
     def set_field(self: object, name: str, value: object) -> None:
-        if type(self) is made or name in names:
+        if type(self) is cls or name in names:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(made, self).__setattr__(name, value)
+        super(cls, self).__setattr__(name, value)
 
     def delete_field(self: object, name: str) -> None:
-        if type(self) is made or name in names:
+        if type(self) is cls or name in names:
             raise FrozenInstanceError(f"cannot delete field {name!r}")
-        super(made, self).__delattr__(name)
+        super(cls, self).__delattr__(name)
 
     return {"__setattr__": set_field, "__delattr__": delete_field}
 
 
-def _state(self: Any) -> list[Any]:
+def _get_state(self: Any) -> list[Any]:
     return [getattr(self, each.name) for each in fields(self)]
 
 

@@ -1,4 +1,4 @@
-"""Diagnose this machine's setup, with how to fix each problem; shared by the terminal and the editor."""
+"""Diagnose this machine's setup, and say how to fix each problem; used by the terminal and the editor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from daiku.api import DoctorFinding
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
+from daiku.guard.sandbox import confines_root, sandbox_state
+from daiku.items.forges import Forge, check_forges
+from daiku.items.listing import get_items
+from daiku.library.fronts import App
 from daiku.plugins.entries import Plugin
-from daiku.sdk.forges import Forge, forges_of
-from daiku.sdk.fronts import App
-from daiku.sdk.work_items import items_of
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.sandbox import confines_root, sandbox_state
 from daiku.version import __version__
 from daiku.workspace.programs import find_program
 
@@ -34,18 +34,18 @@ INSTALLERS = {
     "brew": "brew install {name}",
     "winget": "winget install {name}",
 }
-"""What installs a program of the system, by the program that does it; the first that is there is offered."""
+"""Install command for system packages, by package manager; the first available one is suggested."""
 
 
-def machine() -> Iterator[DoctorFinding]:
+def check_machine() -> Iterator[DoctorFinding]:
     """Check the interpreter, the database, and the programs that Daiku uses."""
     interpreter = Text(f"Daiku {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
     yield DoctorFinding(area="daiku", state="good", what=interpreter)
     library = Text(f"SQLite {_version(SQLITE)}")
     mend = text("doctor.sqlite_needed", version=_version(SQLITE_NEEDED))
-    old = SQLITE < SQLITE_NEEDED
+    outdated = SQLITE < SQLITE_NEEDED
     yield DoctorFinding(
-        area="daiku", state="bad" if old else "good", what=library, mend=mend if old else NO_TEXT
+        area="daiku", state="bad" if outdated else "good", what=library, mend=mend if outdated else NO_TEXT
     )
     for name, package, mend in (
         ("git", "git", text("doctor.install_git")),
@@ -56,27 +56,29 @@ def machine() -> Iterator[DoctorFinding]:
         else:
             missing = text("doctor.not_installed", name=name)
             yield DoctorFinding(
-                area="programs", state="note", what=missing, mend=mend, command=installing(package)
+                area="programs", state="note", what=missing, mend=mend, command=install_command(package)
             )
 
 
-def installing(package: str) -> str:
-    """Return the command that installs a package of this system; empty if none is known."""
-    way = next((way for program, way in INSTALLERS.items() if find_program(program)), "")
-    return way.format(name=package)
+def install_command(package: str) -> str:
+    """Return the command that installs a system package; empty if none is known."""
+    template = next((template for program, template in INSTALLERS.items() if find_program(program)), "")
+    return template.format(name=package)
 
 
 def _version(numbers: tuple[int, ...]) -> str:
     return ".".join(map(str, numbers))
 
 
-def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> Iterator[DoctorFinding]:
+def check_files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> Iterator[DoctorFinding]:
     """Check the data folder's permissions, and report which settings files apply.
-    `trusted`: those of the folder `place` do."""
+
+    `trusted`: the settings file of the folder `place` applies.
+    """
     try:
         state = home(environ)
-    except DaikuError as wrong:
-        yield broken("daiku", wrong.failure)
+    except DaikuError as error:
+        yield failure_finding("daiku", error.failure)
         return
     yield DoctorFinding(area="daiku", state="good", what=text("doctor.data", path=str(state)))
     for path in sorted(state.iterdir()):
@@ -87,88 +89,92 @@ def files(place: Path | None, environ: Mapping[str, str], *, trusted: bool) -> I
                 Text(f"chmod go= {path}"),
             )
             yield DoctorFinding(area="daiku", state="bad", what=what, mend=mend, command=mend)
-    user, own = user_file(environ), None if place is None else workspace_file(place)
+    user, own_file = user_file(environ), None if place is None else workspace_file(place)
     key = "doctor.settings" if user.exists() else "doctor.no_settings"
     what = text(key, path=str(user))
     yield DoctorFinding(area="settings", state="good", what=what)
-    if own is not None and own.exists():
+    if own_file is not None and own_file.exists():
         if trusted:
-            what = text("doctor.folder_trusted", path=str(own))
+            what = text("doctor.folder_trusted", path=str(own_file))
             yield DoctorFinding(area="settings", state="good", what=what)
         else:
-            what = text("doctor.folder_untrusted", path=str(own))
+            what = text("doctor.folder_untrusted", path=str(own_file))
             mend = text("doctor.trust_it")
             yield DoctorFinding(area="settings", state="note", what=what, mend=mend, action="trust")
 
 
-async def inside(app: App) -> list[DoctorFinding]:
-    """Check what needs an open App: the sandbox, the models, the allowed MCP servers and the tools."""
+async def check_app(app: App) -> list[DoctorFinding]:
+    """Check the parts that need an open App: sandbox, models, allowed MCP servers, and tools."""
     if len(app.servers):
-        await app.servers.ready(lambda _: None, person=False)
-    servers = [_server(report) for report in app.servers.reports()]
+        await app.servers.start_allowed(lambda _: None, person=False)
+    servers = [_server(report) for report in app.servers.list_reports()]
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
-    kept = [_conversations(app), await _memory(app), await asyncio.to_thread(_trace, app)]
+    stores = [_conversations(app), await _memory(app), await asyncio.to_thread(_trace, app)]
     return [
         await asyncio.to_thread(_sandbox, app),
         *await _models(app),
         *servers,
         *plugins,
         tools,
-        *kept,
+        *stores,
         *await _work(app),
     ]
 
 
 async def _work(app: App) -> list[DoctorFinding]:
-    """Check what `daiku worker` needs: the forges of the settings, and a sandbox for commands."""
-    found = [_forge(each) for each in await forges_of(app.config, os.environ)]
-    if not found:
+    """Check the requirements of `daiku worker`: the configured forges, and a sandbox for commands."""
+    findings = [_forge(forge) for forge in await check_forges(app.config, os.environ)]
+    if not findings:
         what, mend = text("doctor.work_files_only"), text("doctor.work_name_some")
-        found = [DoctorFinding(area="work", state="good", what=what, mend=mend)]
-        if not items_of(app).list():
-            return found
+        findings = [DoctorFinding(area="work", state="good", what=what, mend=mend)]
+        if not get_items(app).list():
+            return findings
     if sandbox_state(app.config.sandbox) != "on":
         what, mend = text("doctor.work_no_commands"), text("doctor.work_needs_sandbox")
-        found.append(DoctorFinding(area="work", state="note", what=what, mend=mend))
-    return found
+        findings.append(DoctorFinding(area="work", state="note", what=what, mend=mend))
+    return findings
 
 
 def _forge(forge: Forge) -> DoctorFinding:
-    """Check whether a forge of the user's settings answers with its token, which is never shown. Without an answer, no
-    item of the forge is processed."""
-    told = {"forge": forge.name, "address": forge.address, "names": ", ".join(forge.repositories)}
+    """Check whether a forge accepts its token, which is never shown.
+
+    Without an answer no item of the forge is processed.
+    """
+    values = {"forge": forge.name, "address": forge.address, "names": ", ".join(forge.repositories)}
     if isinstance(forge.found, Failure):
-        what = text("doctor.work_forge_not", **told, why=forge.found.message)
+        what = text("doctor.work_forge_not", **values, why=forge.found.message)
         return DoctorFinding(area="work", state="bad", what=what, mend=forge.found.hint)
-    return DoctorFinding(area="work", state="good", what=text("doctor.work_forge", **told, count=forge.found))
+    return DoctorFinding(
+        area="work", state="good", what=text("doctor.work_forge", **values, count=forge.found)
+    )
 
 
 def _conversations(app: App) -> DoctorFinding:
-    """Check the database of the conversations by a query."""
+    """Check the conversation database with a query."""
     try:
         app.journal.unfinished_sessions()
-    except DaikuError as wrong:
-        return broken("daiku", wrong.failure)
+    except DaikuError as error:
+        return failure_finding("daiku", error.failure)
     what = text("doctor.conversations", store=_store_name(app.config.storage.database_url))
     return DoctorFinding(area="daiku", state="good", what=what)
 
 
 async def _memory(app: App) -> DoctorFinding:
-    """Check the store of memories by a query, and say whether it compares words or embeddings."""
+    """Check the memory store with a query, and report whether it compares words or embeddings."""
     if app.memory is None:
         what, mend = text("doctor.memory_off"), text("doctor.memory_on")
         return DoctorFinding(area="memory", state="good", what=what, mend=mend)
     try:
         await app.memory.list(1)
-    except DaikuError as wrong:
-        return broken("memory", wrong.failure)
+    except DaikuError as error:
+        return failure_finding("memory", error.failure)
     embedder, store = app.memory.embedder, _store_name(app.config.storage.database_url)
     try:
         await embedder.embed(["?"])
-    except DaikuError as wrong:
-        what = text("doctor.memory_words", store=store, why=wrong.failure.message)
-        return DoctorFinding(area="memory", state="note", what=what, mend=wrong.failure.hint)
+    except DaikuError as error:
+        what = text("doctor.memory_words", store=store, why=error.failure.message)
+        return DoctorFinding(area="memory", state="note", what=what, mend=error.failure.hint)
     what = text("doctor.memory", store=store, how=embedder.describe)
     mend = NO_TEXT if app.config.memory.embedder else text("doctor.memory_meanings")
     return DoctorFinding(area="memory", state="good", what=what, mend=mend)
@@ -183,7 +189,7 @@ def _store_name(url: str) -> str:
 
 
 def _trace(app: App) -> DoctorFinding:
-    """Check where traces go, whether they hold contents, and whether they arrive. Blocks."""
+    """Check where traces go, whether they include content, and whether the collector accepts them. Blocks."""
     trace = app.runs.services.trace
     if trace is None or not trace.collector:
         return DoctorFinding(area="trace", state="good", what=text("doctor.trace_files"))
@@ -226,7 +232,7 @@ def _server(report: ServerReport) -> DoctorFinding:
 
 
 def _sandbox(app: App) -> DoctorFinding:
-    from daiku.tools.sandbox.overlay import can_overlay  # when used
+    from daiku.guard.sandbox.overlay import can_overlay  # when used
 
     match sandbox_state(app.config.sandbox):
         case "on" if not confines_root():
@@ -250,27 +256,27 @@ def _sandbox(app: App) -> DoctorFinding:
                 action="settings",
             )
         case _:
-            there = find_program("bwrap")
+            installed = find_program("bwrap")
             return DoctorFinding(
                 area="sandbox",
                 state="bad" if app.config.sandbox.mode == "strict" else "note",
                 what=text("doctor.no_sandbox"),
                 mend=text("doctor.install_bubblewrap"),
-                command=installing("bubblewrap") if sys.platform == "linux" and not there else "",
+                command=install_command("bubblewrap") if sys.platform == "linux" and not installed else "",
             )
 
 
 async def _models(app: App) -> list[DoctorFinding]:
-    found: list[DoctorFinding] = []
+    findings: list[DoctorFinding] = []
     for offer in await app.models():
         if offer.error is None:
             what = text("doctor.models", provider=offer.provider, count=len(offer.models))
-            found.append(DoctorFinding(area="models", state="good", what=what))
+            findings.append(DoctorFinding(area="models", state="good", what=what))
         else:
             key = (
                 offer.error.kind in ("auth", "no_provider") and app.config.llm.entries[offer.provider].key_env
             )
-            found.append(
+            findings.append(
                 DoctorFinding(
                     area="models",
                     state="note",
@@ -281,13 +287,13 @@ async def _models(app: App) -> list[DoctorFinding]:
             )
     try:
         what = text("doctor.model_in_use", model=app.llm.resolve("").name)
-        found.append(DoctorFinding(area="models", state="good", what=what, action="model"))
-    except DaikuError as wrong:
-        found.append(broken("models", wrong.failure).model_copy(update={"action": "model"}))
-    return found
+        findings.append(DoctorFinding(area="models", state="good", what=what, action="model"))
+    except DaikuError as error:
+        findings.append(failure_finding("models", error.failure).model_copy(update={"action": "model"}))
+    return findings
 
 
-def broken(area: str, failure: Failure) -> DoctorFinding:
+def failure_finding(area: str, failure: Failure) -> DoctorFinding:
     """Build the finding for a failure."""
-    told = {"area": area, "state": "bad", "what": failure.message, "mend": failure.hint}
-    return DoctorFinding.model_validate(told)
+    values = {"area": area, "state": "bad", "what": failure.message, "mend": failure.hint}
+    return DoctorFinding.model_validate(values)

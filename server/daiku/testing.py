@@ -1,4 +1,4 @@
-"""Stand-ins for tests of people's own agents: a model, a tool and a person that do as they are told."""
+"""Fakes for tests of agents: a scripted model, tool, and approver."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Any, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from daiku.core.run.budget import Quote
-from daiku.core.text.words import streamed_pieces
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import AssistantMessage, ModelEvent, ModelRequest, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.llm.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
-from daiku.llm.tokens import estimate, estimate_json, estimate_request
+from daiku.models.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
+from daiku.models.tokens import estimate, estimate_json, estimate_request
+from daiku.run.rules.budget import Quote
+from daiku.texts.rules.words import streamed_pieces
 from daiku.texts.text import Text, text
-from daiku.tools.functions import result_of
+from daiku.tools.functions import build_result
 from daiku.tools.tool import AnyArgs, Tool, ToolContext
 
 FakeReply: TypeAlias = (
     str | Mapping[str, Any] | Sequence["str | Mapping[str, Any]"] | Exception | Callable[[ModelRequest], Any]
 )
-"""A text, a call as `{"tool": name, "args": {…}}`, a list of such, an exception, or a function of the request that
-gives (or, async, will give) one of these."""
+"""A text, a call as `{"tool": name, "args": {…}}`, a list of these, an exception, or a function of the
+request that returns one of these (it may be async)."""
 
 _CALL_KEYS = frozenset({"tool", "args"})
 
 
 class FakeLLM:
-    """A model that gives these replies, one for each request, its texts in pieces as a real one streams them (R1.87).
+    """A model with scripted replies, one for each request; texts are streamed in pieces.
 
-    `requests` are what it was asked: of each `system`, `messages` and `tools`. A request for which no reply is left
-    fails and says so. Raises TypeError or ValueError for a reply in none of the forms of `FakeReply`."""
+    `requests` records each request: `system`, `messages`, and `tools`. A request after the last reply fails.
+    Raises TypeError or ValueError if a reply has none of the forms of `FakeReply`."""
 
     def __init__(self, *replies: FakeReply) -> None:
         for place, reply in enumerate(replies, 1):
             if isinstance(reply, type) or not callable(reply):
-                _parts(reply, f"reply {place} of FakeLLM")
+                _parse_reply(reply, f"reply {place} of FakeLLM")
         self.replies = replies
         self.requests: list[ModelRequest] = []
         self.name = "fake/llm"
@@ -50,41 +50,45 @@ class FakeLLM:
         self.tool_protocol: ToolProtocol = "native"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """The pieces of the next reply. Raises LLMRequestError where none is left, and a reply that is an exception."""
+        """Yield the pieces of the next reply.
+
+        Raises LLMRequestError if no reply is left, and the reply itself if it is an exception."""
         self.requests.append(request)
-        asked, count = len(self.requests), len(self.replies)
-        if asked > count:
-            message = text("llm.fake.at_end", asked=asked, count=count)
+        number, count = len(self.requests), len(self.replies)
+        if number > count:
+            message = text("llm.fake.at_end", asked=number, count=count)
             raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.fake.more")))
-        reply: object = self.replies[asked - 1]
+        reply: object = self.replies[number - 1]
         if not isinstance(reply, type) and callable(reply):
             reply = reply(request)
         if isinstance(reply, Awaitable):
             reply = cast("object", await reply)
         if isinstance(reply, Exception):
             raise reply
-        said, calls = _parts(reply, f"reply {asked} of FakeLLM")
-        for piece in streamed_pieces(said):
+        reply_text, calls = _parse_reply(reply, f"reply {number} of FakeLLM")
+        for piece in streamed_pieces(reply_text):
             yield TextDelta(piece)
-        yield _whole(request, said, calls)
+        yield _build_reply(request, reply_text, calls)
 
     def quote(self, request: ModelRequest) -> Quote:
-        """The tokens of the request, by estimate; a call costs nothing."""
+        """Return an estimate of the request's tokens; the cost is 0."""
         return Quote(estimate_request(request), 0, 0.0, 0.0)
 
 
-def _parts(reply: object, where: str) -> tuple[str, tuple[ToolCall, ...]]:
-    """The text and the calls of a reply. An exception has neither; it is raised when it is its turn."""
+def _parse_reply(reply: object, where: str) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return the text and the calls of a reply; neither for an exception."""
     match reply:
         case Exception():
             return "", ()
         case str():
             return reply, ()
         case Mapping():
-            return "", (_call(cast("Mapping[str, Any]", reply), where),)
+            return "", (_parse_call(cast("Mapping[str, Any]", reply), where),)
         case list() | tuple():
-            each = [_parts(part, where) for part in cast("Sequence[object]", reply)]
-            return "\n\n".join(said for said, _ in each if said), tuple(c for _, calls in each for c in calls)
+            parsed = [_parse_reply(part, where) for part in cast("Sequence[object]", reply)]
+            return "\n\n".join(part_text for part_text, _ in parsed if part_text), tuple(
+                c for _, calls in parsed for c in calls
+            )
         case _:
             raise TypeError(
                 f'{where} must be a text, {{"tool": name, "args": {{…}}}}, a list of such, an exception or a function '
@@ -92,10 +96,10 @@ def _parts(reply: object, where: str) -> tuple[str, tuple[ToolCall, ...]]:
             )
 
 
-def _call(given: Mapping[str, Any], where: str) -> ToolCall:
-    if unknown := sorted(set(given) - _CALL_KEYS):
+def _parse_call(reply: Mapping[str, Any], where: str) -> ToolCall:
+    if unknown := sorted(set(reply) - _CALL_KEYS):
         raise ValueError(f'{where} has the key {unknown[0]!r}: a call is {{"tool": name, "args": {{…}}}}')
-    name, args = given.get("tool"), given.get("args", {})
+    name, args = reply.get("tool"), reply.get("args", {})
     if not isinstance(name, str) or not name:
         raise ValueError(f'{where} names no tool: a call is {{"tool": name, "args": {{…}}}}')
     if isinstance(args, str):  # argument text that is no JSON object, as weak models write it
@@ -105,19 +109,23 @@ def _call(given: Mapping[str, Any], where: str) -> ToolCall:
     return ToolCall(tool=name, args=dict(cast("Mapping[str, JsonValue]", args)))
 
 
-def _whole(request: ModelRequest, said: str, calls: tuple[ToolCall, ...]) -> Reply:
-    written = estimate(said) + sum(
+def _build_reply(request: ModelRequest, reply_text: str, calls: tuple[ToolCall, ...]) -> Reply:
+    written = estimate(reply_text) + sum(
         estimate_json(call.model_dump_json(include={"tool", "args"})) for call in calls
     )
     usage = Usage(
         model="fake/llm", prompt_tokens=estimate_request(request), completion_tokens=written, cost=0.0
     )
-    return Reply(AssistantMessage(text=Text(said), calls=calls), usage, "tool_calls" if calls else "stop")
+    return Reply(
+        AssistantMessage(text=Text(reply_text), calls=calls), usage, "tool_calls" if calls else "stop"
+    )
 
 
 class FakeTool(Tool):
-    """A tool that takes any arguments and gives `result`: text, a value, an exception that it raises, or a function
-    of the arguments (R1.87). `calls` are the arguments of each call."""
+    """A tool that accepts any arguments and returns `result`.
+
+    `result` is a text, a value, an exception to raise, or a function of the arguments. `calls` records the
+    arguments of each call."""
 
     __slots__ = ("calls",)
     calls: list[JsonObject]
@@ -128,11 +136,11 @@ class FakeTool(Tool):
         calls: list[JsonObject] = []
 
         async def run(args: AnyArgs, _context: ToolContext) -> ToolResult:
-            calls.append(given := args.as_json())
-            value: object = result(given) if callable(result) else result
+            calls.append(arguments := args.as_json())
+            value: object = result(arguments) if callable(result) else result
             if isinstance(value, Exception):
                 raise value
-            return result_of(name, value)
+            return build_result(name, value)
 
         schema: JsonObject = {"type": "object", "properties": {}}
         super().__init__(name, "none", AnyArgs, run, schema=schema, description=f"{name}, for a test")
@@ -140,20 +148,20 @@ class FakeTool(Tool):
 
 
 class FakePerson:
-    """A person for `approvals=`, who decides so, one decision for each question. `asked` are the questions.
+    """An approver for `approvals=` with scripted decisions, one for each question.
 
-    A decision is `allow_once`, `allow_always`, `reject_once` or `reject_always`; another is a ValueError. Raises
-    LookupError where none is left."""
+    `asked` records the questions. A decision is `allow_once`, `allow_always`, `reject_once`, or `reject_always`. Raises ValueError for
+    another one, LookupError if none is left."""
 
     def __init__(self, *decisions: ApprovalDecision) -> None:
-        known = get_args(ApprovalDecision)
-        if wrong := [each for each in decisions if each not in known]:
-            raise ValueError(f"decision {wrong[0]!r} of FakePerson must be one of {', '.join(known)}")
+        valid = get_args(ApprovalDecision)
+        if wrong := [decision for decision in decisions if decision not in valid]:
+            raise ValueError(f"decision {wrong[0]!r} of FakePerson must be one of {', '.join(valid)}")
         self.decisions = decisions
         self.asked: list[ApprovalAsked] = []
 
-    async def __call__(self, asked: ApprovalAsked) -> ApprovalDecision:
-        self.asked.append(asked)
+    async def __call__(self, question: ApprovalAsked) -> ApprovalDecision:
+        self.asked.append(question)
         if len(self.asked) > len(self.decisions):
             raise LookupError(
                 f"FakePerson was asked {len(self.asked)} times and has {len(self.decisions)} decisions: give it more"
@@ -163,7 +171,7 @@ class FakePerson:
 
 @contextmanager
 def override_model(model: Model) -> Generator[None]:
-    """Have `model` answer for every agent, hand-off, and router, also for those that name another model."""
+    """Make `model` answer for every agent, hand-off, and router, even if they name another model."""
     before, OVERRIDES.model = OVERRIDES.model, model
     try:
         yield
@@ -172,5 +180,5 @@ def override_model(model: Model) -> Generator[None]:
 
 
 def forbid_models() -> None:
-    """Make every request to a model service fail before it is sent; scripted and fake models still answer."""
+    """Make every request to a model service fail before it is sent; scripted and fake models still work."""
     OVERRIDES.forbidden = True

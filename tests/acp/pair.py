@@ -30,8 +30,8 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
-from daiku.acp.agent import serve_client
-from daiku.acp.lines import Lines
+from daiku.fronts.acp.agent import serve_client
+from daiku.fronts.acp.lines import Lines
 
 Pick = Callable[[ToolCallUpdate, list[PermissionOption]], str]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from acp.schema import ClientCapabilities, FileSystemCapabilities, WriteTextFileResponse
 
-from daiku.acp import workspace as through_client
+from daiku.fronts.acp import workspace as through_client
 from tests.acp.pair import FILES, Editor, connected
 
 Script = Callable[..., None]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from acp.schema import CreateTerminalResponse, KillTerminalResponse
 
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from daiku.tools.shell import in_terminal
 from tests.acp.pair import TERMINALS, Editor, connected
 

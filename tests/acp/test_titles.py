@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.acp.updates import title_of
+from daiku.fronts.acp.updates import title_of
 
 
 def test_a_title_shows_hidden_characters_as_escapes() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import App, build
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.runs import Mode, RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch

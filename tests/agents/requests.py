@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import build
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.guard.policy import Policy
-from daiku.core.run.budget import Quote
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import ModelEvent, ModelRequest, UserMessage
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
-from daiku.llm.families import ModelTraits, traits_of
-from daiku.llm.tokens import estimate
-from daiku.runs import RunRequest, Runs
+from daiku.guard.rules.policy import Policy
+from daiku.models.families import ModelTraits, find_traits
+from daiku.models.tokens import estimate
+from daiku.run.request import RunRequest
+from daiku.run.rules.budget import Quote
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.runs import Runs
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
@@ -63,7 +64,7 @@ class Listening:
 
     @property
     def traits(self) -> ModelTraits:
-        return traits_of(self.name)
+        return find_traits(self.name)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         self.asked.append(request)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from daiku import Agent, tool
-from daiku.agents.agent import Prompt
-from daiku.agents.known import Agents
-from daiku.agents.table import AGENTS
 from daiku.domain.errors import UsageError
+from daiku.team.agent import Prompt
+from daiku.team.known import Agents
+from daiku.team.table import AGENTS
 from daiku.testing import FakeLLM, FakeTool
 from daiku.tools.registry import ToolRegistry
 from tests.cases import for_each
@@ -111,7 +111,7 @@ def test_an_own_agent_comes_before_ours_of_the_same_name() -> None:
     assert Agents({"coder": own}).find("planner") is AGENTS["planner"]
     with pytest.raises(UsageError, match="no agent 'cook'"):
         Agents().find("cook")
-    assert Agents().on_record("cook").name == "cook"
+    assert Agents().find_recorded("cook").name == "cook"
 
 
 def test_tools_of_an_agent_stand_on_top_of_the_shared_ones() -> None:

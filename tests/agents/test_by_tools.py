@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.coder import edits_made
-from daiku.agents.coding.planner import plan_made
-from daiku.agents.coding.reporter import report_made
-from daiku.agents.coding.researcher import findings
 from daiku.app import build
 from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, ReportMade, SaidInWords
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.settings.config import Config
+from daiku.team.coding.coder import collect_edits
+from daiku.team.coding.planner import find_plan
+from daiku.team.coding.reporter import build_report
+from daiku.team.coding.researcher import collect_findings
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, called, said
 from tests.runs.playing import Watch
@@ -88,7 +88,7 @@ async def test_a_planner_ends_with_the_plan_that_it_proposes(tmp_path: Path) -> 
     plan = call("plan/propose", name="Snake", summary="A small game.", steps=[{"name": "Write it"}])
     result, state, watch = await act(app_with(tmp_path, plan), "planner", "A game", mode="plan")
     assert (result.status, result.text) == ("completed", "A small game.")
-    made = plan_made(state)
+    made = find_plan(state)
     assert isinstance(made, PlanMade)
     assert [s.name for s in made.plan.steps] == ["Write it"]
     assert [tool for tool, _ in called(watch)] == ["plan/propose"], "nothing is asked for after it"
@@ -98,7 +98,7 @@ async def test_a_planner_that_stays_in_words_has_failed(tmp_path: Path) -> None:
     why = "There is nothing to plan: the project has the feature."
     result, state, watch = await act(app_with(tmp_path, *[{"text": why}] * 2), "planner", mode="plan")
     assert (result.status, result.text, retries(watch)) == ("failed", why, 1)
-    assert plan_made(state) == SaidInWords(text=why)
+    assert find_plan(state) == SaidInWords(text=why)
 
 
 # -- researcher ----------------------------------------------------------------------------
@@ -118,7 +118,7 @@ async def test_a_report_is_the_researchers_last_word(tmp_path: Path) -> None:
         "- https://invented.example.com/ (not opened in this run)\n\nWhich rate?"
     )
     assert called(watch) == [], "the report is no call that is run"
-    handed = findings(state)
+    handed = collect_findings(state)
     assert isinstance(handed, Findings)
     assert (handed.ask_user, handed.queries) == ("Which rate?", ())
     assert handed.notes.startswith("The rate is a constant.")
@@ -133,7 +133,7 @@ async def test_the_queries_of_a_report_are_looked_up(tmp_path: Path) -> None:
     assert result.status == "completed"
     assert called(watch) == [("web/research", {"queries": ["a", "b", "c"]})]
     assert result.text.startswith("It is Python 3.12.\n\n**a**\n- [1] [First](https://a.example.com/one)")
-    handed = findings(state)
+    handed = collect_findings(state)
     assert isinstance(handed, Findings)
     assert (handed.queries, handed.notes) == (("a", "b", "c"), "It is Python 3.12.")
     assert [f.url for f in handed.results] == ["https://a.example.com/one"]
@@ -179,7 +179,7 @@ async def test_a_coder_that_only_says_something_has_failed(tmp_path: Path) -> No
     result, state, watch = await act(app_with(tmp_path, *[{"text": SNIPPET}] * 2), "coder")
     assert (result.status, retries(watch)) == ("failed", 1)
     assert said(watch) == [SNIPPET]
-    handed = edits_made(state)
+    handed = collect_edits(state)
     assert isinstance(handed, EditsMade)
     assert (handed.files, handed.notes.startswith("Put this")) == ((), True)
 
@@ -256,7 +256,7 @@ async def test_a_report_in_words_is_shown_as_one_that_nothing_proves(tmp_path: P
     words = "The greeter is written and all tests pass."
     result, state, watch = await act(app_with(tmp_path, *[{"text": words}] * 2), "reporter")
     assert (result.status, retries(watch)) == ("completed", 1)
-    made = report_made(state)
+    made = build_report(state)
     assert isinstance(made, ReportMade)
     assert words in made.report.text or words in [claim.text for claim in made.report.claims]
     assert not any(claim.proofs for claim in made.report.claims)
@@ -276,7 +276,7 @@ async def test_a_reporter_ends_by_its_tool(tmp_path: Path) -> None:
     result, state, watch = await act(app, "reporter")
     assert (result.status, retries(watch)) == ("completed", 3)
     assert called(watch) == [], "the report is no call that is run"
-    made = report_made(state)
+    made = build_report(state)
     assert isinstance(made, ReportMade)
     assert made.report.text == "The person wants a greeter."
     assert [claim.text for claim in made.report.claims] == ["It greets."]

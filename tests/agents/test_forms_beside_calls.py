@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.role import Role
-from daiku.agents.table import find_agent
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.tools import ToolCall
+from daiku.team.role import Role
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import act, app_with, called
 from tests.cases import for_each

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
-from daiku.agents.agent import Prompt
-from daiku.agents.rules import RulesFile, read_rules
-from daiku.agents.system_prompt import SystemVariables, system_prompt
-from daiku.agents.table import AGENTS, find_agent
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
-from daiku.llm.families import traits_of
-from daiku.llm.tokens import estimate
+from daiku.models.families import find_traits
+from daiku.models.tokens import estimate
 from daiku.prompts import library, render
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.team.agent import Prompt
+from daiku.team.rules_files import RulesFile, read_rules
+from daiku.team.system_prompt import SystemVariables, render_system_prompt
+from daiku.team.table import AGENTS, find_agent
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed
 from tests.cases import for_each
 
@@ -58,7 +58,7 @@ def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has
     ):
         assert form not in text
     found = find_agent(agent)
-    specs = found.allowed(ToolRegistry(builtin_tools()).specs(), "act")
+    specs = found.allowed(ToolRegistry(build_builtin_tools()).specs(), "act")
     offered = {wire_name(spec.name) for spec in (*specs, *(found.role.tools if found.role else ()))}
     named = set(re.findall(r"`(\w+__\w+)`", text))
     assert named
@@ -115,7 +115,9 @@ async def test_a_mode_changes_what_the_person_s_message_begins_with_and_no_word_
 
 @pytest.mark.parametrize("family", MODELS)
 def test_the_coordinator_s_system_text_is_short(tmp_path: Path, family: str) -> None:
-    text = system_prompt(find_agent("coordinator"), (tmp_path,), True, traits=traits_of(MODELS[family]))
+    text = render_system_prompt(
+        find_agent("coordinator"), (tmp_path,), True, traits=find_traits(MODELS[family])
+    )
     assert estimate(text) <= MOST_SYSTEM
     assert ("files__patch" in text) == (family == "gpt")
     assert ("files__edit" in text) == (family != "gpt")
@@ -123,11 +125,13 @@ def test_the_coordinator_s_system_text_is_short(tmp_path: Path, family: str) -> 
 
 def test_rules_come_in_verbatim_and_are_no_template(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.\n{{ not a template }}")
-    assert "Use tabs.\n{{ not a template }}" in system_prompt(find_agent("coordinator"), (tmp_path,), True)
+    assert "Use tabs.\n{{ not a template }}" in render_system_prompt(
+        find_agent("coordinator"), (tmp_path,), True
+    )
 
 
 def test_every_tool_tells_the_model_what_it_is_for() -> None:
-    for tool in builtin_tools(editor=True):
+    for tool in build_builtin_tools(editor=True):
         text = tool.description
         assert 40 < len(text) < 1200, tool.name
 
@@ -138,7 +142,7 @@ def test_templates_may_neither_miss_a_variable_nor_reach_out() -> None:
 
     with pytest.raises(UndefinedError):
         render("agents/coordinator", Nothing())
-    environment = library._environment(library._Texts())
+    environment = library._build_environment(library._Texts())
     with pytest.raises(SecurityError):
         environment.from_string("{{ ''.__class__.__mro__ }}").render()
 
@@ -153,7 +157,7 @@ def test_rules_files_that_lead_outside_are_left_out(tmp_path: Path) -> None:
 
 
 def test_modes_decide_what_is_carried_out_and_never_what_is_offered() -> None:
-    specs = ToolRegistry(builtin_tools()).specs()
+    specs = ToolRegistry(build_builtin_tools()).specs()
     allowed = {mode: {s.effect for s in find_agent("coordinator").allowed(specs, mode)} for mode in MODES}
     assert allowed["ask"] <= {"none", "read", "network", "ask"}
     assert allowed["plan"] == allowed["ask"] | {"plan"}

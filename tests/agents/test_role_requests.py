@@ -6,16 +6,16 @@ import os
 import platform
 from pathlib import Path
 
-from daiku.agents.table import find_agent
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings, Proof
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
-from daiku.prompts import prompts_folder
-from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.prompts import find_prompts_folder
+from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.team.table import find_agent
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -46,7 +46,7 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
     found = find_agent(agent)
     assert found.stage is not None
     assert found.stage.request is not None
-    specs = ToolRegistry(builtin_tools(editor=True)).specs()
+    specs = ToolRegistry(build_builtin_tools(editor=True)).specs()
     sent = (*found.allowed(specs, "act"), *(found.role.tools if found.role else ()))
     parts = {
         "Tools": ", ".join(wire_name(spec.name) for spec in sent),
@@ -62,6 +62,6 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
 
 
 def test_the_explorer_is_told_its_real_bounds() -> None:
-    prompt = (prompts_folder() / "agents" / "explorer.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "explorer.j2").read_text("utf-8")
     assert f"you have at most {MAX_ROUNDS} replies" in prompt
     assert f"{MAX_WORDS:,} words are handed on" in prompt

@@ -11,7 +11,7 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.chunks import Chunk
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, said

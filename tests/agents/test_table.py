@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from daiku.agents.agent import Agent, Prompt
-from daiku.agents.table import AGENTS, INNER, delegates
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.settings.config import AgentsSettings
-from daiku.tools.table import builtin_tools
+from daiku.team.agent import Agent, Prompt
+from daiku.team.table import AGENTS, INNER, list_delegates
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -23,7 +23,7 @@ def test_every_agent_says_who_it_is(agent: Agent) -> None:
     assert re.search(r"[\u3041-\u30ff\u4e00-\u9fff]", agent.label.ja)
     assert isinstance(agent.instructions, Prompt)
     for language in ("", ".ja"):
-        assert (prompts_folder() / f"{agent.instructions.id}{language}.j2").is_file()
+        assert (find_prompts_folder() / f"{agent.instructions.id}{language}.j2").is_file()
 
 
 def test_there_is_a_setting_for_each_agent_that_asks_a_model_and_for_no_other() -> None:
@@ -34,7 +34,7 @@ def test_there_is_a_setting_for_each_agent_that_asks_a_model_and_for_no_other() 
 def test_every_agent_that_is_written_is_in_the_table() -> None:
     written = [
         node.args[0].value
-        for path in sorted((ROOT / "server/daiku/agents").rglob("*.py"))
+        for path in sorted((ROOT / "server/daiku").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and any(keyword.arg == "part" for keyword in node.keywords)
         if node.args and isinstance(node.args[0], ast.Constant)
@@ -43,7 +43,9 @@ def test_every_agent_that_is_written_is_in_the_table() -> None:
 
 
 def test_the_hand_off_tool_names_every_agent_that_takes_requests() -> None:
-    told = next(t for t in builtin_tools(agents=delegates()) if t.name == "agent/handoff").description
+    told = next(
+        t for t in build_builtin_tools(agents=list_delegates()) if t.name == "agent/handoff"
+    ).description
     named = re.findall(r"(\w+) \(", told.partition("Agents: ")[2])
     assert named == [agent.name for agent in AGENTS.values() if agent.delegate]
     assert "reporter" in named

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, Delta, ToolOutput, ToolResponse
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
+from daiku.guard.sandbox import bubblewrap
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.testing import FakeLLM
-from daiku.tools.sandbox import bubblewrap
 from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.places import Ground, ground
@@ -101,12 +101,12 @@ class Scene(Ground):
         approvals = ApprovalSettings(commands_allow=tuple(rules), commands_deny=tuple(deny))
         shown: list[Chunk] = []
         with TraceLogger(home / "trace.jsonl") as trace:
-            given = Given(model=llm, plugins=False, environ=environ or {}, trace=trace)
+            given = AppParts(model=llm, plugins=False, environ=environ or {}, trace=trace)
             app = build(
                 Config(approvals=approvals, **config),
                 workspace=DiskWorkspace((self.root,)),
                 home=home,
-                given=given,
+                parts=given,
             )
             request = RunRequest(
                 prompt,

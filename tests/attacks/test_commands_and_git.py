@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from daiku.core.commands.judge import MAX_LENGTH
 from daiku.domain.config import SandboxSettings
 from daiku.domain.tools import ToolResult
+from daiku.guard.rules.commands.judge import MAX_LENGTH
 from daiku.tools.tool import Preview
 from tests.attacks.victim import Victim, snapshot
 from tests.attacks.yard import yard

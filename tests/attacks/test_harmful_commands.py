@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from daiku.tools.tool import ToolContext
 from tests.attacks.victim import Victim, snapshot
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.protected.effects import find_effects
-from daiku.core.protected.paths import is_pipeline
 from daiku.domain.config import SandboxSettings
 from daiku.eval.copies import make_copy
 from daiku.eval.task import read_tasks
-from daiku.tools.sandbox import bubblewrap
-from daiku.tools.sandbox.places import path_places
-from daiku.tools.shell.lines import Where
+from daiku.guard.rules.protected.effects import find_effects
+from daiku.guard.rules.protected.paths import is_pipeline
+from daiku.guard.sandbox import bubblewrap
+from daiku.guard.sandbox.places import path_places
+from daiku.tools.shell.lines import CommandPlace
 from daiku.workspace import programs
 from tests.attacks.places import CANARY
 from tests.attacks.scene import LEVELS, Call, Scene, call, needs_bubblewrap, shell
@@ -209,7 +209,7 @@ async def test_n3_no_code_of_a_task_runs_outside_the_sandbox(place: Scene, way: 
         (folder / "task.toml").write_text(f"setup = ['''{setup[way]}''']\n{toml}")
     (place.base / "copy").mkdir()
     problem = await make_copy(
-        read_tasks(place.base / "tasks")[0], Where(place.base / "copy", SandboxSettings())
+        read_tasks(place.base / "tasks")[0], CommandPlace(place.base / "copy", SandboxSettings())
     )
     assert not (place.other / "PLANTED").exists()
     assert bool(problem) == (way in ("filter of a folder", "a git file"))

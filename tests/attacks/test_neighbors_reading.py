@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.commands.judge import CommandRules, judge
-from daiku.tools.sandbox import Bounds
-from daiku.tools.sandbox.view import view
-from daiku.tools.shell.output import LiveOutput, plain
+from daiku.guard.rules.commands.judge import CommandRules, judge
+from daiku.guard.sandbox import Bounds
+from daiku.guard.sandbox.view import view
+from daiku.tools.shell.output import LiveOutput, to_plain
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
 
@@ -22,7 +22,7 @@ BEFORE = ("c\v", "c\f", "c\0", "c\x85", "c\x1b[1m", "c\x1b]0;title\x07", "c\u202
 @for_each("before", BEFORE)
 def test_n1_a_token_behind_a_control_character_is_redacted_before_that_is_removed(before: str) -> None:
     """A23.1: removed first, it would join the token with the letter before it."""
-    assert plain(f"{before}{TOKEN}\nend").endswith("[redacted]\nend")
+    assert to_plain(f"{before}{TOKEN}\nend").endswith("[redacted]\nend")
     assert TOKEN not in LiveOutput().feed(f"{before}{TOKEN}\n".encode())
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from daiku.core.commands.judge import CommandRules, judge
-from daiku.core.work.harmless import harmless
 from daiku.domain.config import ProviderSettings
-from daiku.llm.transport.wire import http_client
+from daiku.guard.rules.commands.judge import CommandRules, judge
+from daiku.items.rules.harmless import neutralize
+from daiku.models.transport.wire import create_http_client
 from daiku.workspace.ignores import IgnoreFiles
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
@@ -58,7 +58,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_n18_no_redirect_leaves_the_service(status: int) -> None:
     """A23.18"""
-    client = http_client(ProviderSettings())
+    client = create_http_client(ProviderSettings())
     (hook,) = client.event_hooks["response"]
     for location in ELSEWHERE:
         request = httpx2.Request("POST", SERVICE)
@@ -84,7 +84,7 @@ _FENCED = re.compile(r"^(`{3,})(?P<kind>[^\n]*)\n.*?^\1$", re.MULTILINE | re.DOT
 @for_each("markdown", PICTURES)
 def test_n19_a_comment_shows_no_picture(markdown: str) -> None:
     """A23.19: neither Markdown, nor HTML, nor a diagram that a service draws."""
-    shown = harmless(markdown)
+    shown = neutralize(markdown)
     assert all(not block["kind"] for block in _FENCED.finditer(shown))
     prose = _FENCED.sub("", shown)
     assert not re.search(r"(?<!\\)!\[|<\s*(?:img|video|source|svg|image)|&#33;|&excl;", prose, re.IGNORECASE)

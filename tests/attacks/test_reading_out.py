@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.tools.git.repository import kind_of
-from daiku.tools.sandbox import bubblewrap
-from daiku.workspace.repository import git_places
+from daiku.guard.sandbox import bubblewrap
+from daiku.tools.git.repository import classify_error
+from daiku.workspace.repository import find_git_places
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim
 from tests.cases import for_each
@@ -243,7 +243,7 @@ def test_a_repository_whose_settings_read_a_file_outside_is_not_used(place: Grou
     place.git("init", "-q")
     with (place.root / ".git" / "config").open("a") as config:
         config.write(SETTINGS[name].format(secret=place.home / ".npmrc"))
-    assert isinstance(git_places(place.root, (place.root,)), str)
+    assert isinstance(find_git_places(place.root, (place.root,)), str)
 
 
 @for_each(
@@ -257,8 +257,8 @@ def test_a_repository_whose_settings_read_a_file_outside_is_not_used(place: Grou
     ],
 )
 def test_the_words_of_git_itself_are_not_passed_on(said: str) -> None:
-    assert CANARY not in kind_of(said)
-    assert kind_of(said)
+    assert CANARY not in classify_error(said)
+    assert classify_error(said)
 
 
 SECRETS = (

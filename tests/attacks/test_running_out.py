@@ -15,11 +15,11 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, tree
-from daiku.tools.sandbox.aside import before, changed_since, quarantine
-from daiku.tools.sandbox.tree import Tree
+from daiku.guard.sandbox import bubblewrap, tree
+from daiku.guard.sandbox.aside import before, changed_since, quarantine
+from daiku.guard.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
-from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
+from daiku.tools.shell.protecting import LEAVE_CHOICE, RESTORE_CHOICE, TOO_LARGE_NOTE
 from daiku.tools.tool import Answer
 from tests.attacks.places import CANARY, Ground, ground
 from tests.timing import cpu_seconds
@@ -428,7 +428,7 @@ async def test_who_commits_is_known_in_the_sandbox_though_the_settings_of_the_ho
     assert "The Project bob@example.org" in result.text
 
 
-@pytest.mark.parametrize("said", [KEEP, LEAVE])
+@pytest.mark.parametrize("said", [RESTORE_CHOICE, LEAVE_CHOICE])
 async def test_a_person_decides_what_takes_effect(place: Ground, bench: Bench, said: str) -> None:
     asked: list[str] = []
 
@@ -444,8 +444,8 @@ async def test_a_person_decides_what_takes_effect(place: Ground, bench: Bench, s
     )
     result = await run(RunArgs(command="python3 make.py"), context, bench.jobs)
     assert ".vscode" in asked[0]
-    assert (place.root / ".vscode" / "tasks.json").exists() is (said == KEEP)
-    assert ("putAside" in data(result)) is (said == LEAVE)
+    assert (place.root / ".vscode" / "tasks.json").exists() is (said == RESTORE_CHOICE)
+    assert ("putAside" in data(result)) is (said == LEAVE_CHOICE)
 
 
 async def test_what_the_person_changes_meanwhile_is_left_alone(place: Ground, bench: Bench) -> None:
@@ -468,7 +468,7 @@ async def test_a_background_command_is_looked_at_when_it_ends(place: Ground, ben
     job = bench.jobs.get("s", str(data(started)["id"]))
     assert job is not None
     while job.process.exit_code is None:
-        await job.news(1)
+        await job.wait_for_output(1)
     await job.end()
     assert not (place.root / "AGENTS.md").exists()
     assert [each.place.name for each in job.aside] == ["AGENTS.md"]
@@ -513,10 +513,12 @@ async def test_a_tree_that_is_too_large_to_be_looked_at_is_said(
 ) -> None:
     bench = Bench(place.root, SandboxSettings(mode=mode))
     await bench.run("touch b")
-    assert not [e for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE]
+    assert not [e for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE_NOTE]
     monkeypatch.setattr(tree, "LONGEST_SECONDS", -1.0)
     await bench.run("touch c")
-    assert [e.level for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE] == ["warning"]
+    assert [e.level for e in bench.events if isinstance(e, Notice) and e.text == TOO_LARGE_NOTE] == [
+        "warning"
+    ]
 
 
 def test_a_large_tree_is_looked_at_quickly(place: Ground) -> None:

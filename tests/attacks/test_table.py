@@ -287,9 +287,9 @@ def test_a68_the_server_listens_nowhere_unless_it_is_told_to() -> None:
     # `daiku lsp --tcp` waits for the one client that its caller starts; a sign-in waits for one answer; `daiku serve` is
     # there to listen; what `daiku acp` listens to is its standard input.
     allowed = {
-        "server/daiku/acp/agent.py",
-        "server/daiku/http/server.py",
-        "server/daiku/lsp/server.py",
+        "server/daiku/fronts/acp/agent.py",
+        "server/daiku/fronts/http/server.py",
+        "server/daiku/fronts/lsp/server.py",
         "server/daiku/tools/mcp/transport/oauth.py",
         "server/daiku/tools/mcp/connection.py",
     }

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy, Verdict
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Event
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy, Verdict
+from daiku.guard.sandbox import sandbox_state
 from daiku.settings.config import Config
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.sandbox import sandbox_state
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from daiku.tools.tool import Preview, ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
@@ -43,7 +43,7 @@ class Victim:
             if k in settings
         }
         self.config = Config(approvals=ApprovalSettings(**settings), sandbox=sandbox)
-        self.registry = ToolRegistry(builtin_tools())
+        self.registry = ToolRegistry(build_builtin_tools())
         self.workspace = DiskWorkspace((root,))
         self.policy = replace(
             Policy(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.protected.paths import why_protected
+from daiku.guard.rules.protected.paths import explain_protection
 from tests.attacks.victim import Victim, snapshot
 
 SECRET = "CANARY-7f3a-never-to-be-seen"  # what is looked for
@@ -51,7 +51,7 @@ class Yard:
         found = {
             name: what
             for name, what in snapshot(self.root).items()
-            if why_protected(name) and what != "folder"
+            if explain_protection(name) and what != "folder"
         }
         own = (
             ".git/index",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from daiku.core.edits.edits import apply_edits
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.edits import apply_edits
 from tests.bench.measure import Row, Work, alternate
 
 LINES, AT, BLOCK = 100_000, 80_000, 10

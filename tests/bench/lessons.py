@@ -13,9 +13,9 @@ from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import SandboxSettings
 from daiku.domain.playbook import Delta
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.playbook.repository import open_playbooks
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.bench.measure import Rounds, Row

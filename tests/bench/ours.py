@@ -10,10 +10,10 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.config import ProviderSettings, SandboxSettings
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolResult
-from daiku.llm.table import LLMSettings
-from daiku.lsp.requests.stream import ChunkStream
-from daiku.lsp.wire.pipes import OutputQueue
-from daiku.runs import RunRequest
+from daiku.fronts.lsp.requests.stream import ChunkStream
+from daiku.fronts.lsp.wire.pipes import OutputQueue
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.tools.tool import Args, Tool, ToolContext
 from daiku.workspace.disk import DiskWorkspace

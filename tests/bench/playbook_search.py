@@ -12,8 +12,8 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from daiku.core.retrieval.terms import terms
 from daiku.domain.playbook import Delta, SearchQuery
+from daiku.memory.rules.terms import split_terms
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect
@@ -152,12 +152,12 @@ class _Adding:
     def __init__(self, store: PlaybookStore, bare: Path, said: Callable[[], str]) -> None:
         self._store, self._said, self._numbers = store, said, count(10_000_000)
         self._search = PlaybookSearch()
-        self._search._read(store)
+        self._search._load_lessons(store)
         self._bare = connect(bare, _BARE)
         rows = store.database.query("SELECT added, id, content FROM playbook_bullets")
         with self._bare.transaction():
             self._bare.write_all(_BULLET, rows)
-            self._bare.write_all(_WORDS, [(row[0], " ".join(terms(row[2]))) for row in rows])
+            self._bare.write_all(_WORDS, [(row[0], " ".join(split_terms(row[2]))) for row in rows])
 
     async def by_hand(self) -> None:
         """A lesson, the log of the change, the words: one transaction each."""
@@ -167,12 +167,12 @@ class _Adding:
             with self._bare.transaction():
                 self._bare.write(_BULLET, (number, f"x-{number}", text))
                 self._bare.write("INSERT INTO log VALUES(?, ?)", (number, logged))
-                self._bare.write(_WORDS, (number, " ".join(terms(text))))
+                self._bare.write(_WORDS, (number, " ".join(split_terms(text))))
 
     async def ours(self) -> None:
         for _ in range(ADDED):
             self._store.apply(Delta(id="", type="add", content=self._said()))
-        self._search._read(self._store)
+        self._search._load_lessons(self._store)
 
 
 FIRST, NEXT = 5.0, 3.0

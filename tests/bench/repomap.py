@@ -15,8 +15,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from daiku.llm.tokens import estimate
-from daiku.tools.files.mapping import repository_map
+from daiku.models.tokens import estimate
+from daiku.tools.files.mapping import build_repository_map
 from daiku.workspace.disk import DiskWorkspace
 
 _CODE = (".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".go", ".java", ".rs")
@@ -59,7 +59,7 @@ def main() -> None:
         known = touches(given.history or folder, folder.resolve(), given.commits)
         for budget in given.budget:
             started = time.perf_counter()
-            text = asyncio.run(repository_map(DiskWorkspace([folder]), (), budget))
+            text = asyncio.run(build_repository_map(DiskWorkspace([folder]), (), budget))
             seconds = time.perf_counter() - started
             files = [path for path in listed(text) if (folder / path).is_file()]
             share = sum(known[path] for path in files) / max(1, known.total())

@@ -12,13 +12,13 @@ from itertools import accumulate, count, cycle
 from pathlib import Path
 from typing import Any
 
-from daiku.core.retrieval.fuse import asked_terms, terms_worth
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.memory.memory import Memory
+from daiku.memory.rules.fuse import choose_terms, limit_terms
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.sqlite_store import SqliteMemories
-from daiku.memory.store import Embedded, Entry, Scope, hybrid
+from daiku.memory.store import Embedded, MemoryEntry, Scope, search_hybrid
 from tests.bench.measure import Row, alternate
 
 WORDS = 20_000
@@ -49,7 +49,7 @@ async def _retrieval(folder: Path, size: int, rounds: int) -> list[Row]:
     text = short_texts()
     store = SqliteMemories(folder / "memory.db")
     texts = [text() for _ in range(size)]
-    vectors = [hashed_vector(said) for said in texts]
+    vectors = [hash_vector(said) for said in texts]
     _fill(store._db, texts, vectors)
     questions = cycle([text() for _ in range(20)])
     by_numpy = _by_numpy(vectors)
@@ -62,7 +62,7 @@ async def _retrieval(folder: Path, size: int, rounds: int) -> list[Row]:
 
     async def ours() -> None:
         asked = next(questions)
-        await hybrid(store, SCOPE, asked, Embedded("h", hashed_vector(asked)), 10)
+        await search_hybrid(store, SCOPE, asked, Embedded("h", hash_vector(asked)), 10)
 
     await ours()  # the vectors are read once
     for _ in range(20):  # and so are the counts of common terms, by both
@@ -104,14 +104,14 @@ async def _adding(
 
     async def add() -> None:
         for said, embedded in zip(texts, made, strict=True):
-            store._add(SCOPE, Entry(f"mem_{next(numbers)}", said, time="t"), embedded)
+            store._add(SCOPE, MemoryEntry(f"mem_{next(numbers)}", said, time="t"), embedded)
 
     async def remember() -> None:
         for _ in range(ADDED):
             await memory.remember(text())
 
     texts = [text() for _ in range(ADDED)]
-    made = [Embedded("h", hashed_vector(said)) for said in texts]
+    made = [Embedded("h", hash_vector(said)) for said in texts]
     added = await alternate(insert, add, rounds)
     whole = await alternate(insert, remember, rounds)
     bare.close()
@@ -134,7 +134,7 @@ def _fill(db: Any, texts: list[str], vectors: list[Any]) -> None:
         )
         db.write_all(
             "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
-            [(at, " ".join(terms(said))) for at, said in enumerate(texts, 1)],
+            [(at, " ".join(split_terms(said))) for at, said in enumerate(texts, 1)],
         )
 
 
@@ -143,11 +143,11 @@ _COUNTS: dict[str, int] = {}
 
 def _pruned(db: Any, asked: str) -> None:
     """The search of FTS5 alone for the rarest terms, whose counts are known."""
-    for term in asked_terms(terms(asked)):
+    for term in choose_terms(split_terms(asked)):
         if term not in _COUNTS:
             found = db.first("SELECT doc FROM memory_counts WHERE term = ?", (term,))
             _COUNTS[term] = 0 if found is None else found[0]
-    chosen = terms_worth({term: _COUNTS[term] for term in asked_terms(terms(asked))})
+    chosen = limit_terms({term: _COUNTS[term] for term in choose_terms(split_terms(asked))})
     match = " OR ".join(f'"{term}"' for term in chosen)
     db.query(
         "SELECT rowid, rank FROM memory_terms WHERE memory_terms MATCH ? ORDER BY rank LIMIT 40", (match,)
@@ -163,6 +163,6 @@ def _by_numpy(vectors: list[Any]) -> Callable[[str], None] | None:
     matrix = numpy.array(vectors, dtype="float32")
 
     def search(asked: str) -> None:
-        numpy.argpartition(-(matrix @ numpy.array(hashed_vector(asked), dtype="float32")), 40)
+        numpy.argpartition(-(matrix @ numpy.array(hash_vector(asked), dtype="float32")), 40)
 
     return search

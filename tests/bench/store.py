@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from time import time
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.events import ToolResponse
+from daiku.guard.rules.redact import Redactor
 from daiku.trace.journal import Journal
 from tests.bench.measure import Row, alternate
 

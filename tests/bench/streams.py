@@ -15,7 +15,7 @@ import httpx2
 
 from daiku.app import App
 from daiku.domain.chunks import Chunk
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.bench import floor, ours
 from tests.bench.measure import Row, service
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.main import main
+from daiku.fronts.cli.main import main
 
 
 @dataclass(frozen=True, slots=True)

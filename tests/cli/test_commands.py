@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import click
 import pytest
 
-from daiku.cli import app_setup
-from daiku.cli.main import COMMANDS, cli
+from daiku.fronts.cli import app_setup
+from daiku.fronts.cli.main import COMMANDS, cli
 from tests.cli.conftest import Done
 
 PROTOCOL = """

@@ -11,7 +11,7 @@ import pytest
 
 from daiku import Agent, Runner
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.cli.conftest import Daiku, call
 from tests.runs.playing import Watch, make_app
 

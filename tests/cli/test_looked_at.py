@@ -70,7 +70,7 @@ def test_what_a_look_cost_stands_in_the_session_by_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Of a script no cost is told.
-    monkeypatch.setattr("daiku.cli.display.show._scripted", lambda _model: False)
+    monkeypatch.setattr("daiku.fronts.cli.display.show._is_scripted", lambda _model: False)
     used = {"model": "openai/gpt", "promptTokens": 1500, "completionTokens": 20, "cost": 0.25}
     looks(*({**line, "usage": used} for line in answers()))
     run(daiku, model)

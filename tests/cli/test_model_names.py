@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.errors import LLMRequestError
-from daiku.llm.embed import open_embedder
-from daiku.llm.model import Models
+from daiku.models.embed import open_embedder
+from daiku.models.model import Models
 from daiku.settings import load, user_file
 from tests.cli.conftest import Daiku
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.ask import keyboard
-from daiku.cli.main import main
-from daiku.runs import RunRequest
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.main import main
+from daiku.run.request import RunRequest
 from tests.cli.conftest import Done, call
 from tests.conftest import ROOT
 from tests.runs.playing import Watch, make_app

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.cli.drive import UNVERIFIED
+from daiku.fronts.cli.drive import UNVERIFIED
 from tests.cli.test_same_chunks import run_daiku
 from tests.llm.server import Answer, ModelServer
 from tests.services.models import MODEL, Said, chat

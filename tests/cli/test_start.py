@@ -12,9 +12,6 @@ from typing import get_args
 
 import pytest
 
-from daiku.cli.commands.playbook.looks import TAUGHT
-from daiku.cli.display.evaluations import HEADS
-from daiku.cli.main import COMMANDS
 from daiku.domain.events import ApprovalKind
 from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, Origin, Verdict, Why
 from daiku.domain.runs import ClientApprovals, RunStatus
@@ -23,8 +20,11 @@ from daiku.domain.sessions import SessionStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
-from daiku.runs.recorded.compare import Kept
-from daiku.sdk.playbook.files import ReviewReason
+from daiku.fronts.cli.commands.playbook.looks import TAUGHT
+from daiku.fronts.cli.display.evaluations import HEADS
+from daiku.fronts.cli.main import COMMANDS
+from daiku.playbook.desk.files import ReviewReason
+from daiku.run.recorded.compare import UncomparedKind
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
@@ -43,14 +43,14 @@ def python(code: str) -> str:
     ("loaded", "never"),
     [
         (
-            "daiku.__main__, daiku.lsp.bootstrap",
-            ("click", "pydantic", "pygls", "sqlite3", "daiku.cli.main", "daiku.app"),
+            "daiku.__main__, daiku.fronts.lsp.bootstrap",
+            ("click", "pydantic", "pygls", "sqlite3", "daiku.fronts.cli.main", "daiku.app"),
         ),
         (
-            "daiku.cli.main",
+            "daiku.fronts.cli.main",
             ("pygls", "daiku.app", "sqlite3", "jinja2", "json_repair", "httpx", "openai", "anthropic"),
         ),
-        ("daiku.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
+        ("daiku.fronts.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -> None:
@@ -73,7 +73,8 @@ def test_the_module_is_the_command() -> None:
 
 def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "server" / "daiku" / "cli").rglob("*.py")
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "server" / "daiku" / "fronts" / "cli").rglob("*.py")
     )
     said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
@@ -94,7 +95,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     made |= {f"playbook.because.{why}" for why in get_args(Why)}
     made |= {f"playbook.doubt.{doubt}" for doubt in get_args(Doubt)}
     made |= {f"playbook.import.{reason}" for reason in get_args(ReviewReason)}
-    made |= {f"replay.{kept}" for kept in get_args(Kept)}
+    made |= {f"replay.{kept}" for kept in get_args(UncomparedKind)}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from daiku.llm.adapter import Clock
+from daiku.models.adapter import Clock
 from tests.cli.conftest import Done
 
 Daiku = Callable[..., Done]
@@ -23,7 +23,7 @@ def unreachable(workspace: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAIKU_LLM__COMPATIBLE__BASE_URL", ADDRESS)
     monkeypatch.setenv("DAIKU_LLM__OLLAMA__BASE_URL", "http://127.0.0.1:9")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr("daiku.llm.adapter.Clock", partial(Clock, sleep=_sleep_no_time))
+    monkeypatch.setattr("daiku.models.adapter.Clock", partial(Clock, sleep=_sleep_no_time))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daiku.cli.main import main
+from daiku.fronts.cli.main import main
 from tests.cli.conftest import Done
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.evidence.outcome import Judged, Outcome, latest, outcomes_of
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     ApprovalAsked,
@@ -35,6 +34,12 @@ from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.playbook.rules.evidence.outcome import (
+    LessonVerdict,
+    RunOutcome,
+    judge_runs,
+    select_latest_verdicts,
+)
 from daiku.texts.text import Text
 
 TESTS = Lesson(id="btc-00001", version=1, text="Run the tests by `make check`.")
@@ -111,11 +116,13 @@ class Story:
     def restores(self, name: str, redo: str = "redo") -> Story:
         return self.add(Restored(checkpoint_id=name, files=(), redo=redo))
 
-    def outcome(self, run: str = "run_1") -> Outcome:
-        return next(each for each in outcomes_of(self.chunks) if each.run == run)
+    def outcome(self, run: str = "run_1") -> RunOutcome:
+        return next(each for each in judge_runs(self.chunks) if each.run == run)
 
     def of(self, lesson: Lesson, run: str = "run_1") -> tuple[Verdict, Why | Literal[""]] | None:
-        found = next((b.seen for b in self.outcome(run).bullets if b.seen.bullet == lesson.id), None)
+        found = next(
+            (b.observation for b in self.outcome(run).bullets if b.observation.bullet == lesson.id), None
+        )
         return None if found is None else (found.verdict, found.why)
 
 
@@ -148,7 +155,7 @@ def test_a_failed_run_alone_harms_no_bullet(status: TerminalStatus, why: Why) ->
 
 def test_a_run_that_has_not_ended_shows_nothing_yet() -> None:
     story = told(TESTS).shell("make check", 0)
-    assert outcomes_of(story.chunks) == ()
+    assert judge_runs(story.chunks) == ()
 
 
 def test_an_answer_without_anything_to_show_is_neutral() -> None:
@@ -444,8 +451,10 @@ def test_what_a_nested_run_did_and_named_counts_for_the_run_at_the_top_once() ->
     story.shell("make check", 0, run="run_n", parent="run_1")
     story.add(RunFinished(status="completed", used_bullets=(TESTS.id,)), run="run_n", parent="run_1")
     story.end(TESTS)
-    assert [each.run for each in outcomes_of(story.chunks)] == ["run_1"]
-    assert [(b.seen.bullet, b.seen.why) for b in story.outcome().bullets] == [(TESTS.id, "command_passed")]
+    assert [each.run for each in judge_runs(story.chunks)] == ["run_1"]
+    assert [(b.observation.bullet, b.observation.why) for b in story.outcome().bullets] == [
+        (TESTS.id, "command_passed")
+    ]
 
 
 def test_a_bullet_that_an_earlier_run_was_told_can_be_named_by_a_later_one() -> None:
@@ -490,23 +499,26 @@ def _session(after: Sequence[Event]) -> list[Chunk]:
 def test_what_is_shown_depends_on_what_is_on_record_alone(after: list[Event], random: Random) -> None:
     """However often it is looked at, in whatever order the record is read, and with parts read twice."""
     chunks = _session(after)
-    once = outcomes_of(chunks)
+    once = judge_runs(chunks)
     mixed = [*chunks, *chunks[::2]]
     random.shuffle(mixed)
-    assert outcomes_of(mixed) == once == outcomes_of(chunks)
+    assert judge_runs(mixed) == once == judge_runs(chunks)
 
 
 @given(st.lists(AFTER, max_size=8))
 def test_there_is_one_verdict_of_a_run_and_bullet_whatever_comes_later(after: list[Event]) -> None:
-    found = outcomes_of(_session(after))
-    assert [each.seen.bullet for each in found[0].bullets] == [TESTS.id, PLAIN.id]
+    found = judge_runs(_session(after))
+    assert [each.observation.bullet for each in found[0].bullets] == [TESTS.id, PLAIN.id]
 
 
 @given(st.lists(AFTER, max_size=8))
 def test_the_last_word_holds(after: list[Event]) -> None:
     """Edits that the user took back at last count against a lesson, whatever was accepted before."""
     chunks = _session([*after, _restore_all()])
-    said = {b.seen.bullet: (b.seen.verdict, b.seen.why) for b in outcomes_of(chunks)[0].bullets}
+    said = {
+        b.observation.bullet: (b.observation.verdict, b.observation.why)
+        for b in judge_runs(chunks)[0].bullets
+    }
     assert said[PLAIN.id][0] == "harmful"
 
 
@@ -516,10 +528,10 @@ def _restore_all() -> Event:
 
 @given(st.lists(AFTER, max_size=6))
 def test_an_undo_and_its_undo_leave_what_was(after: list[Event]) -> None:
-    before = outcomes_of(_session(after))[0]
+    before = judge_runs(_session(after))[0]
     undone = Restored(checkpoint_id="c1", files=(), redo="u")
     redone = Restored(checkpoint_id="u", files=(), redo="v")
-    assert outcomes_of(_session([*after, undone, redone]))[0].bullets == before.bullets
+    assert judge_runs(_session([*after, undone, redone]))[0].bullets == before.bullets
 
 
 APART = (
@@ -538,10 +550,9 @@ def test_evidence_of_different_things_may_come_in_any_order(after: list[Event]) 
         if isinstance(event, RunStarted):
             story.run = "run_later"
         story.add(event)
-    assert {b.seen.bullet: (b.seen.verdict, b.seen.why) for b in story.outcome().bullets} == {
-        TESTS.id: ("helpful", "command_passed"),
-        PLAIN.id: ("harmful", "edits_rejected"),
-    }
+    assert {
+        b.observation.bullet: (b.observation.verdict, b.observation.why) for b in story.outcome().bullets
+    } == {TESTS.id: ("helpful", "command_passed"), PLAIN.id: ("harmful", "edits_rejected")}
 
 
 # ---- several records of one run
@@ -550,13 +561,13 @@ def test_evidence_of_different_things_may_come_in_any_order(after: list[Event]) 
 def test_of_several_records_of_a_run_the_last_word_holds() -> None:
     """C3.5: what was used counts once, also where a conversation was forked."""
 
-    def judged(verdict: Verdict, why: Why, weight: int, time: str, session: str) -> Outcome:
+    def judged(verdict: Verdict, why: Why, weight: int, time: str, session: str) -> RunOutcome:
         seen = Observation(run="run_1", bullet="pc-00001", verdict=verdict, why=why, session=session, seq=1)
-        return Outcome("run_1", (Judged(seen, weight, time),))
+        return RunOutcome("run_1", (LessonVerdict(seen, weight, time),))
 
     kept = judged("helpful", "edits_kept", 1, "2026-01-01", "a")
     undone = judged("harmful", "edits_restored", 2, "2026-01-02", "b")
     accepted = judged("helpful", "edits_accepted", 2, "2026-01-03", "a")
-    assert [each.seen.why for each in latest([kept, undone])] == ["edits_restored"]
-    assert [each.seen.why for each in latest([undone, accepted])] == ["edits_accepted"]
-    assert latest([accepted, undone]) == latest([undone, accepted])
+    assert [each.observation.why for each in select_latest_verdicts([kept, undone])] == ["edits_restored"]
+    assert [each.observation.why for each in select_latest_verdicts([undone, accepted])] == ["edits_accepted"]
+    assert select_latest_verdicts([accepted, undone]) == select_latest_verdicts([undone, accepted])

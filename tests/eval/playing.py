@@ -11,8 +11,8 @@ from typing import Any
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval.attempt import Setting
-from daiku.eval.evaluate import Wanted, evaluate
-from daiku.eval.results import Attempt, Evaluation
+from daiku.eval.evaluate import EvaluationPlan, evaluate
+from daiku.eval.results import EvalAttempt, Evaluation
 from daiku.eval.task import read_tasks
 from daiku.settings.config import Config
 
@@ -65,7 +65,7 @@ def run(
     repeat: int = 1,
     max_cost: float = 0.0,
     keep: bool = False,
-    tell: Callable[[Attempt, asyncio.Event], None] = lambda _attempt, _stop: None,
+    tell: Callable[[EvalAttempt, asyncio.Event], None] = lambda _attempt, _stop: None,
 ) -> Evaluation:
     """Evaluate the tasks of `folder` to the end; `tell` may set the event that stops it."""
 
@@ -73,7 +73,7 @@ def run(
 
     async def work() -> Evaluation:
         stop = asyncio.Event()
-        wanted = Wanted(read_tasks(folder), settings, home, repeat, jobs, max_cost, keep)
+        wanted = EvaluationPlan(read_tasks(folder), settings, home, repeat, jobs, max_cost, keep)
         return await evaluate(wanted, lambda attempt, _n, _of: tell(attempt, stop), stop)
 
     return asyncio.run(work())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from daiku.eval.attempt import missing_programs
-from daiku.eval.task import CHECK_FILES, FILES, builtin_folder, read_tasks
+from daiku.eval.attempt import find_missing_programs
+from daiku.eval.task import CHECK_FILES, FILES, find_builtin_folder, read_tasks
 from tests.eval.playing import run, script, setting
 
 SOLUTIONS = Path(__file__).parent / "solutions"
-TASKS = {task.name: task for task in read_tasks(builtin_folder())}
+TASKS = {task.name: task for task in read_tasks(find_builtin_folder())}
 IDLE = {"text": "I looked at it and found nothing to do."}
 ANSWER = (
     "basket_page shows quoted_price, which is kept in the variable quotes under the key (article, currency). When the "
@@ -59,7 +59,7 @@ def test_no_solution_is_in_what_is_shipped() -> None:
 def test_the_checks_fail_before_and_hold_with_the_solution(
     name: str, tmp_path: Path, daiku_home: Path
 ) -> None:
-    if missing := missing_programs(TASKS[name]):
+    if missing := find_missing_programs(TASKS[name]):
         pytest.skip(
             f"{', '.join(missing)} is missing: npm test does not install Go, in which some tasks are written"
         )

@@ -11,9 +11,9 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
-from daiku.eval.copies import changed_since, find_stray, make_copy, restore, snapshot
+from daiku.eval.copies import find_changed, find_stray, make_copy, restore, take_snapshot
 from daiku.eval.task import Task, read_tasks
-from daiku.tools.shell.lines import CommandEnd, Where
+from daiku.tools.shell.lines import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
 
 SECRET = "PRIVATE KEY"
@@ -89,9 +89,9 @@ def task_with(tmp_path: Path, folder: str, change: Callable[[Path, Path], None] 
     return read_tasks(tmp_path / "tasks")[0]
 
 
-def where_of(tmp_path: Path) -> Where:
+def where_of(tmp_path: Path) -> CommandPlace:
     (tmp_path / "copy").mkdir()
-    return Where(tmp_path / "copy", SandboxSettings(mode="off"))
+    return CommandPlace(tmp_path / "copy", SandboxSettings(mode="off"))
 
 
 @pytest.mark.parametrize("folder", ["files", "checks"])
@@ -124,7 +124,7 @@ def test_a_task_that_comes_with_daiku_may_be_installed_by_hard_links(
 ) -> None:
     task = task_with(tmp_path, "files", hard_link)
     assert find_stray(task) == "files/notes.txt"
-    monkeypatch.setattr("daiku.eval.task.builtin_folder", lambda: tmp_path / "tasks")
+    monkeypatch.setattr("daiku.eval.task.find_builtin_folder", lambda: tmp_path / "tasks")
     assert find_stray(read_tasks(tmp_path / "tasks")[0]) == ""
 
 
@@ -143,7 +143,7 @@ async def test_setup_has_the_network_where_the_task_asks_for_it_and_the_user_all
     make_task(tmp_path / "tasks", "t", more=f'setup = ["true"]\nnetwork = {str(asked).lower()}')
     given: list[bool] = []
 
-    async def run_line(_line: str, _where: Where, _seconds: float, *, network: bool) -> CommandEnd:
+    async def run_line(_line: str, _where: CommandPlace, _seconds: float, *, network: bool) -> CommandEnd:
         given.append(network)
         return CommandEnd(0, "", 0.0)
 
@@ -158,10 +158,10 @@ def test_a_snapshot_reads_no_file_through_a_link(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "kept").symlink_to(tmp_path / "home/.ssh/id_rsa")
-    before = snapshot(copy, ["*"])
+    before = take_snapshot(copy, ["*"])
     assert SECRET.encode() not in [content for content, _ in before.files.values()]
     (copy / "kept").unlink()
     (copy / "kept").write_text("changed")
-    assert changed_since(copy, ["*"], before) == ("kept",)
+    assert find_changed(copy, ["*"], before) == ("kept",)
     restore(copy, ["*"], before, task)
     assert (copy / "kept").readlink() == tmp_path / "home/.ssh/id_rsa"

@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.eval.attempt import Setting
-from daiku.eval.results import Attempt
+from daiku.eval.results import EvalAttempt
 from daiku.settings.config import Config
 from daiku.trace.journal import Journal
 from tests.eval.playing import make_task, run, script, setting, write
@@ -18,7 +18,7 @@ from tests.eval.playing import make_task, run, script, setting, write
 DONE = {"text": "Done."}
 
 
-def outcomes(attempts: tuple[Attempt, ...]) -> dict[str, str]:
+def outcomes(attempts: tuple[EvalAttempt, ...]) -> dict[str, str]:
     return {a.task: a.outcome for a in attempts}
 
 
@@ -151,7 +151,7 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(tmp_path: Path, 
     slow = {"text": "one two three four five six", "delay_ms": 60_000}
     model = script(tmp_path, {**slow, "when": "(b)"}, write("number.txt", "2\n"), DONE)
 
-    def stop_after_a(attempt: Attempt, stop: asyncio.Event) -> None:
+    def stop_after_a(attempt: EvalAttempt, stop: asyncio.Event) -> None:
         if attempt.task == "a":
             stop.set()
 
@@ -208,6 +208,6 @@ def test_without_the_sandbox_that_the_settings_ask_for_nothing_runs(
     tmp_path: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_task(tmp_path / "tasks", "good")
-    monkeypatch.setattr("daiku.tools.sandbox.bubblewrap", lambda: "")
+    monkeypatch.setattr("daiku.guard.sandbox.bubblewrap", lambda: "")
     with pytest.raises(UsageError, match="no working sandbox"):
         run(tmp_path / "tasks", daiku_home, Setting("A", script(tmp_path, DONE), Config()))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.eval.compare import mean_ratio, paired_difference, sign_test, t_quantile, wilson
+from daiku.eval.compare import mean_ratio, paired_difference, sign_test, t_quantile, wilson_interval
 
 DIFFERENCES = st.lists(st.floats(-1, 1, allow_nan=False), min_size=1, max_size=60)
 POSITIVE = st.floats(0.01, 1e6)
@@ -16,13 +16,13 @@ POSITIVE = st.floats(0.01, 1e6)
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_a_share_lies_within_its_bounds_and_these_within_nought_and_one(good: int, bad: int) -> None:
-    found = wilson(good, good + bad)
+    found = wilson_interval(good, good + bad)
     assert 0 <= found.low <= found.high <= 1
     assert found.low - 1e-9 <= found.value <= found.high + 1e-9
 
 
 def test_wilson_is_as_in_the_books() -> None:
-    found = wilson(8, 10)
+    found = wilson_interval(8, 10)
     assert (round(found.low, 3), round(found.high, 3)) == (0.490, 0.943)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import RunLimits
-from daiku.eval.task import TaskLimits, choose, parse_task, read_tasks
+from daiku.eval.task import TaskLimits, choose_tasks, parse_task, read_tasks
 from tests.cases import for_each
 from tests.eval.playing import make_task
 
@@ -77,7 +77,7 @@ def test_tasks_are_chosen_by_name_or_language(tmp_path: Path) -> None:
     for name in ("fix-one", "fix-two", "add"):
         make_task(tmp_path, name)
     tasks = read_tasks(tmp_path)
-    assert [t.name for t in choose(tasks, ["fix-*"])] == ["fix-one", "fix-two"]
-    assert len(choose(tasks, ["text"])) == 3
+    assert [t.name for t in choose_tasks(tasks, ["fix-*"])] == ["fix-one", "fix-two"]
+    assert len(choose_tasks(tasks, ["text"])) == 3
     with pytest.raises(UsageError, match="No task fits rust"):
-        choose(tasks, ["rust"])
+        choose_tasks(tasks, ["rust"])

@@ -1,6 +1,6 @@
 """Makes the corpus of the similarity guard from installed free software: fingerprints, no text.
 
-`python -m tests.guardrails.make_corpus` writes `server/daiku/guardrails/corpus.json`.
+`python -m tests.guardrails.make_corpus` writes `server/daiku/guard/guardrails/corpus.json`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
-from daiku.core.guardrails.fingerprints import fingerprints
-from daiku.guardrails.references import CORPUS
+from daiku.guard.guardrails.references import CORPUS
+from daiku.guard.rules.guardrails.fingerprints import fingerprints
 from tests.guardrails.similarity import source_of
 
 PIECES = {

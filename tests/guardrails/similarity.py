@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daiku.core.guardrails.fingerprints import WARN, Fingerprints, fingerprints, similarity
+from daiku.guard.rules.guardrails.fingerprints import WARN, Fingerprints, fingerprints, similarity
 from daiku.texts.catalogue import sentences
 
 REFERENCES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from daiku.app import build
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, GuardrailSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch

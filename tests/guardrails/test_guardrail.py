@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from daiku.core.guardrails.forms import searched_forms
-from daiku.guardrails.guardrail import Guardrail
-from daiku.guardrails.matching import is_cheap
+from daiku.guard.guardrails.guardrail import Guardrail
+from daiku.guard.guardrails.matching import is_cheap
+from daiku.guard.rules.guardrails.forms import searched_forms
 from tests.cases import for_each
 
 EXPLODING = r"^(a+)+$"

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from daiku.app import build
-from daiku.core.guardrails.fingerprints import WARN, fingerprints, similarity, similarity_action
-from daiku.core.guardrails.written import call_text
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import Notice, ToolResponse
 from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.tools import ToolCall
-from daiku.guardrails.references import WorkspaceReferences, corpus
-from daiku.guardrails.secrets import SecretsGuard
-from daiku.guardrails.similarity import SimilarityGuard
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.guard.guardrails.references import WorkspaceReferences, load_corpus
+from daiku.guard.guardrails.secrets import SecretsGuard
+from daiku.guard.guardrails.similarity import SimilarityGuard
+from daiku.guard.rules.guardrails.fingerprints import WARN, fingerprints, similarity, similarity_action
+from daiku.guard.rules.guardrails.written import call_text
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, GuardrailSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
@@ -80,8 +80,8 @@ async def test_a_guard_compares_with_the_texts_that_it_is_given() -> None:
 
 
 async def test_the_corpus_names_its_licences_and_holds_no_text() -> None:
-    assert len(corpus()) >= 12
-    assert all(name.endswith(")") and "(" in name for name in corpus())
+    assert len(load_corpus()) >= 12
+    assert all(name.endswith(")") and "(" in name for name in load_corpus())
     code = renamed(source_of("markupsafe:Markup"))
     answer = await SimilarityGuard().validate_output(code)
     assert (answer["action"], "BSD-3-Clause" in answer["reason"]) == ("block", True)

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from daiku.domain.errors import DaikuError
-from daiku.guardrails.counters import counter_at
-from daiku.guardrails.guardrail import Guardrail
-from daiku.guardrails.tokens import TokenGuard
+from daiku.guard.guardrails.counters import open_counter
+from daiku.guard.guardrails.guardrail import Guardrail
+from daiku.guard.guardrails.tokens import TokenGuard
 from tests.conftest import ROOT
 
 
@@ -56,7 +56,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 async def test_a_counter_takes_what_fits_and_not_one_token_more(store: Any) -> None:
     """R1.49: in memory, in SQLite and in Redis alike."""
-    counter = counter_at(store)
+    counter = open_counter(store)
     assert await counter.total("a") == 0
     assert await counter.take("a", 60, 100) == 60
     assert await counter.take("a", 41, 100) is None
@@ -70,7 +70,7 @@ async def test_a_counter_takes_what_fits_and_not_one_token_more(store: Any) -> N
 
 
 async def test_many_at_once_in_one_process_are_counted_exactly(store: Any) -> None:
-    counter = counter_at(store)
+    counter = open_counter(store)
     taken = await asyncio.gather(*(counter.take("a", 3, 100) for _ in range(60)))
     assert sum(each is not None for each in taken) == 33
     assert await counter.total("a") == 99
@@ -133,7 +133,7 @@ async def test_a_redis_that_is_out_of_reach_lets_nothing_through_and_tells_no_pa
 
 
 async def test_a_counter_is_of_use_in_one_loop_after_the_other(redis_url: str) -> None:
-    counter = counter_at(redis_url)
+    counter = open_counter(redis_url)
     assert await asyncio.to_thread(lambda: asyncio.run(counter.add("a", 1))) == 1
     assert await counter.add("a", 1) == 2
 
@@ -142,7 +142,7 @@ STEPS = 1200
 """How often all of them together may take 7 tokens."""
 WORKER = """
 import asyncio, sys
-from daiku.guardrails.tokens import TokenGuard
+from daiku.guard.guardrails.tokens import TokenGuard
 
 async def main():
     guard = TokenGuard(max_tokens=int(sys.argv[2]), scope="day", store=sys.argv[1])

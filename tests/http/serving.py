@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from daiku.app import App
-from daiku.http.server import listen, serve_http, url_of
+from daiku.fronts.http.server import listen, serve_http, url_of
 from tests.runs.playing import make_app
 
 TOKEN = "a-token-of-the-tests"

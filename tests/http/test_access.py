@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.http.access import MAX_BODY, own_hosts
+from daiku.fronts.http.access import MAX_BODY, own_hosts
 from tests.http.serving import TOKEN, Served, served
 
 REPLY = {"text": "hello"}
@@ -124,7 +124,7 @@ async def test_a_mebibyte_is_taken_and_a_byte_more_is_not(tmp_path: Path) -> Non
 async def test_a_head_that_does_not_come_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.http.server.HEAD_SECONDS", 0.1)
+    monkeypatch.setattr("daiku.fronts.http.server.HEAD_SECONDS", 0.1)
     async with served(tmp_path, REPLY) as s:
         for sent in (b"", b"GET / HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"):
             with contextlib.suppress(ConnectionError):

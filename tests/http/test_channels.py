@@ -10,8 +10,8 @@ import pytest
 
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageEvent
-from daiku.http import channels
-from daiku.http.channels import Channels, Reader, chunk_frame
+from daiku.fronts.http import channels
+from daiku.fronts.http.channels import Channels, Reader, chunk_frame
 from daiku.texts.text import Text
 from tests.http.serving import served, until
 
@@ -63,8 +63,8 @@ async def book() -> Book:
 
 async def test_a_reader_is_given_what_is_held_then_what_comes(book: Book) -> None:
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     for _ in range(3):
         channel.publish(book.delta())
     reader = Reader(channel, 1, -1, of_run=False)
@@ -78,14 +78,14 @@ async def test_a_reader_is_given_what_is_held_then_what_comes(book: Book) -> Non
 async def test_what_is_held_of_a_session_is_bounded_and_a_slow_reader_goes_to_the_journal(book: Book) -> None:
     """X.19: of what it missed, it is given every durable event, exactly once and in order."""
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     slow, quick = (Reader(channel, 0, channel.end, of_run=False) for _ in range(2))
     quick_had = list[int]()
     for number in range(1, 20_001):
         channel.publish(book.message(50) if number % 10 == 0 else book.delta(50))
         quick_had += everything(quick)
-        assert sum(len(frame) for _, frame in channel._held) <= channels.HELD_BYTES + 500
+        assert sum(len(frame) for _, frame in channel._frames) <= channels.HELD_BYTES + 500
     assert quick_had == list(range(1, 20_001))
     had = everything(slow)
     assert had == sorted(set(had))
@@ -96,8 +96,8 @@ async def test_what_is_held_of_a_session_is_bounded_and_a_slow_reader_goes_to_th
 
 async def test_one_chunk_larger_than_all_that_is_held_is_given_to_who_waits(book: Book) -> None:
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     reader = Reader(channel, 0, channel.end, of_run=True)
     chunk = book.message(2 * channels.HELD_BYTES)
     channel.publish(chunk)
@@ -107,18 +107,18 @@ async def test_one_chunk_larger_than_all_that_is_held_is_given_to_who_waits(book
 
 async def test_what_others_wrote_meanwhile_is_given_in_its_place(book: Book) -> None:
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     reader = Reader(channel, 0, channel.end, of_run=False)
     channel.publish(book.message())
     channel.runs -= 1
     assert everything(reader) == [1]
     book.message()
     book.message()
-    open_channels.look("ses_1")
+    open_channels.check_journal("ses_1")
     assert everything(reader) == [2, 3]
     book.message()  # and nobody said so, when the next run begins
-    channel.begin()
+    channel.start_run()
     channel.publish(book.delta())
     assert everything(reader) == [4, 5]
     late = Reader(channel, 0, -1, of_run=False)
@@ -129,8 +129,8 @@ async def test_what_others_wrote_meanwhile_is_given_in_its_place(book: Book) -> 
 async def test_a_runs_reader_is_given_an_old_question_again_and_nothing_of_the_next_run(book: Book) -> None:
     old = book.message()
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     own, other = (Reader(channel, channel.last, channel.end, of_run=each) for each in (True, False))
     channel.publish(old)
     channel.publish(book.message())
@@ -144,8 +144,8 @@ async def test_a_runs_reader_is_given_an_old_question_again_and_nothing_of_the_n
 
 async def test_a_runs_reader_that_fell_behind_ends_with_its_run(book: Book) -> None:
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
-    channel.begin()
+    channel = open_channels.open("ses_1")
+    channel.start_run()
     own = Reader(channel, channel.last, channel.end, of_run=True)
     for _ in range(40):
         channel.publish(book.message(20_000))
@@ -159,18 +159,18 @@ async def test_a_runs_reader_that_fell_behind_ends_with_its_run(book: Book) -> N
 
 async def test_a_channel_that_nobody_uses_is_forgotten(book: Book) -> None:
     open_channels = Channels(book)
-    channel = open_channels.of("ses_1")
+    channel = open_channels.open("ses_1")
     reader = Reader(channel, 0, -1, of_run=False)
-    open_channels.settle(channel)
-    assert open_channels.of("ses_1") is channel
+    open_channels.release(channel)
+    assert open_channels.open("ses_1") is channel
     reader.close()
-    open_channels.settle(channel)
-    assert open_channels.of("ses_1") is not channel
+    open_channels.release(channel)
+    assert open_channels.open("ses_1") is not channel
     open_channels.close()
 
 
 async def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daiku.http.work.COMMENT_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.fronts.http.work.COMMENT_SECONDS", 0.05)
     monkeypatch.setattr(channels, "LOOK_SECONDS", 0.02)
     async with served(tmp_path, {"text": "x"}) as s, s.following(await s.session()) as events:
         first = await anext(events)

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 
 from daiku import Agent, Runner
 from daiku.domain.config import ProviderSettings
-from daiku.llm.model import Models
-from daiku.llm.table import LLMSettings
+from daiku.models.model import Models
+from daiku.models.table import LLMSettings
 from tests.lab.conftest import RealServer, StartServer
 from tests.llm.talk import READ, text_of, user
 from tests.llm.test_cures import ask, notices

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from daiku.llm.provider import Provider
+from daiku.models.provider import Provider
 from tests.llm.server import ModelServer
 
 P = TypeVar("P", bound=Provider)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daiku.core.calls.toolnames import NameMap
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
-from daiku.llm.anthropic.decode import AnthropicDecoder
-from daiku.llm.gemini.provider import GeminiDecoder
-from daiku.llm.ollama.provider import OllamaDecoder
-from daiku.llm.openai.chat import ChatDecoder
-from daiku.llm.openai.responses import ResponsesDecoder
-from daiku.llm.transport.service import Service
-from daiku.llm.transport.wire import Decoder
+from daiku.models.anthropic.decode import AnthropicDecoder
+from daiku.models.gemini.provider import GeminiDecoder
+from daiku.models.ollama.provider import OllamaDecoder
+from daiku.models.openai.chat import ChatDecoder
+from daiku.models.openai.responses import ResponsesDecoder
+from daiku.models.transport.service import Service
+from daiku.models.transport.wire import Decoder
+from daiku.run.rules.calls.toolnames import NameMap
 from tests.conftest import CORPORA
 
 LLM = CORPORA / "llm"

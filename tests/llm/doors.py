@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import SecretStr
 
 from daiku.domain.config import ProviderSettings
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.model import Models
-from daiku.llm.table import LLMSettings
+from daiku.models.adapter import LLMAdapter
+from daiku.models.model import Models
+from daiku.models.table import LLMSettings
 from tests.llm.server import Answer, ModelServer, document, events
 from tests.llm.talk import KEY
 

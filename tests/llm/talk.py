@@ -22,9 +22,9 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.model import open_provider
-from daiku.llm.provider import Provider, ProviderDeps
-from daiku.llm.table import PROVIDERS
+from daiku.models.model import open_provider
+from daiku.models.provider import Provider, ProviderDeps
+from daiku.models.table import PROVIDERS
 from daiku.texts.text import Text
 from tests.llm.server import ModelServer
 

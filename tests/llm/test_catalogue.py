@@ -4,17 +4,17 @@ import pytest
 
 from daiku.domain.config import Price
 from daiku.domain.messages import Usage
-from daiku.llm.catalogue import (
+from daiku.models.catalogue import (
     KNOWN,
     SEED_MODELS,
     TRAITS,
-    cost,
+    build_model_info,
+    compute_cost,
     find_model,
-    model_info,
-    models_of,
+    list_known_models,
     normalize_model_name,
 )
-from daiku.llm.table import PROVIDERS
+from daiku.models.table import PROVIDERS
 from tests.cases import for_each
 
 
@@ -84,8 +84,8 @@ def test_the_seeds_models_defaults_and_traits_are_known() -> None:
     assert {"gpt-4", "gpt-4-turbo", "gemini-pro"} <= names
     assert SEED_MODELS == {"anthropic": "claude-3-opus-20240229", "openai": "gpt-4", "gemini": "gemini-pro"}
     assert "long context" in TRAITS["anthropic"]
-    assert "general purpose" in model_info("openai", "gpt-4").trait
-    assert "cost efficient" in model_info("gemini", "gemini-pro").trait
+    assert "general purpose" in build_model_info("openai", "gpt-4").trait
+    assert "cost efficient" in build_model_info("gemini", "gemini-pro").trait
 
 
 def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
@@ -93,34 +93,34 @@ def test_the_default_models_are_offered_with_a_window_and_a_price() -> None:
         entry = find_model(PROVIDERS[provider].default_model)
         assert entry is not None
         assert entry.price is not None
-        assert PROVIDERS[provider].default_model in {model.name for model in models_of(provider)}
+        assert PROVIDERS[provider].default_model in {model.name for model in list_known_models(provider)}
 
 
 def test_what_the_service_says_goes_before_the_table() -> None:
-    assert model_info("gemini", "gemini-2.5-pro", context=5).context == 5
-    assert model_info("ollama", "llama3.2").context == 0
+    assert build_model_info("gemini", "gemini-2.5-pro", context=5).context == 5
+    assert build_model_info("ollama", "llama3.2").context == 0
 
 
 def test_cost_counts_cached_tokens_at_their_own_price() -> None:
     usage = Usage(prompt_tokens=1_000_000, cached_tokens=900_000, completion_tokens=100_000)
     # 0.1 M × 4 + 0.9 M × 0.2 + 0.1 M × 20
-    assert cost(usage, "claude-opus-5-5", {}) == pytest.approx(0.4 + 0.18 + 2.0)
+    assert compute_cost(usage, "claude-opus-5-5", {}) == pytest.approx(0.4 + 0.18 + 2.0)
 
 
 def test_cost_counts_tokens_written_to_the_cache_a_quarter_higher() -> None:
     usage = Usage(prompt_tokens=1_000_000)
-    assert cost(usage, "claude-opus-5-5", {}, written=1_000_000) == pytest.approx(5.0)
+    assert compute_cost(usage, "claude-opus-5-5", {}, cache_writes=1_000_000) == pytest.approx(5.0)
 
 
 def test_long_prompts_cost_more_where_the_service_says_so() -> None:
-    short = cost(Usage(prompt_tokens=272_000), "gpt-6-sol", {})
-    long = cost(Usage(prompt_tokens=272_001), "gpt-6-sol", {})
+    short = compute_cost(Usage(prompt_tokens=272_000), "gpt-6-sol", {})
+    long = compute_cost(Usage(prompt_tokens=272_001), "gpt-6-sol", {})
     assert short == pytest.approx(0.544)
     assert long == pytest.approx(1.088, rel=1e-4)
 
 
 def test_the_settings_price_goes_before_the_table_and_unknown_stays_unknown() -> None:
     usage = Usage(prompt_tokens=2_000_000, completion_tokens=1_000_000)
-    assert cost(usage, "gpt-4o", {"gpt-4o": Price(input=1, output=1)}) == pytest.approx(3.0)
-    assert cost(usage, "my-model", {"*": Price(input=0.5)}) == pytest.approx(1.0)
-    assert cost(usage, "my-model", {}) is None
+    assert compute_cost(usage, "gpt-4o", {"gpt-4o": Price(input=1, output=1)}) == pytest.approx(3.0)
+    assert compute_cost(usage, "my-model", {"*": Price(input=0.5)}) == pytest.approx(1.0)
+    assert compute_cost(usage, "my-model", {}) is None

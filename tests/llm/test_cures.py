@@ -13,9 +13,9 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelEvent, Restarted, ToolMessage
 from daiku.domain.tools import ToolCall
-from daiku.llm.history.parts import LONG_RESULT, NO_IMAGE
-from daiku.llm.model import Models
-from daiku.llm.table import LLMSettings
+from daiku.models.history.parts import LONG_RESULT, NO_IMAGE
+from daiku.models.model import Models
+from daiku.models.table import LLMSettings
 from daiku.texts.text import Text
 from tests.llm.server import Answer, Asked, ModelServer, document, events
 from tests.llm.talk import READ, closing, request, text_of, user

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMAuthError, LLMRequestError, LLMTimeoutError
-from daiku.llm.provider import Provider
+from daiku.models.provider import Provider
+from daiku.run.rules.outside import LanguageModelBridge
 from daiku.texts.text import Text
 from tests.llm.talk import (
     PICTURE,

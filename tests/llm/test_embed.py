@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from daiku.core.retrieval.vectors import whole_vector
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, LLMAuthError, StreamCutError, UsageError
-from daiku.llm.adapter import Clock
-from daiku.llm.embed import BATCH, Embedder, HashedWords, open_embedder
-from daiku.llm.table import LLMSettings
+from daiku.memory.rules.vectors import to_integers
+from daiku.models.adapter import Clock
+from daiku.models.embed import BATCH_SIZE, Embedder, HashedWords, open_embedder
+from daiku.models.table import LLMSettings
 from tests.llm.server import ModelServer, document
 
 NAMES = ("openai", "compatible", "lmstudio", "ollama", "gemini")
@@ -52,7 +52,7 @@ async def test_each_protocol_gives_the_vectors_in_the_order_of_the_texts(
     path = PATHS.get(provider, "/v1/embeddings")
     model_server.answer(path, document(answer_of(provider, [3.0, 4.0], [0.0, 2.0])))
     made = embedder(model_server, provider)
-    assert await made.embed(["one", " "]) == [whole_vector([3.0, 4.0]), whole_vector([0.0, 1.0])]
+    assert await made.embed(["one", " "]) == [to_integers([3.0, 4.0]), to_integers([0.0, 1.0])]
     await made.aclose()
     (asked,) = model_server.asked
     header = "x-goog-api-key" if provider == "gemini" else "authorization"
@@ -63,7 +63,7 @@ async def test_each_protocol_gives_the_vectors_in_the_order_of_the_texts(
 
 
 async def test_many_texts_are_asked_for_in_batches(model_server: ModelServer) -> None:
-    sizes = [BATCH, BATCH, 3]
+    sizes = [BATCH_SIZE, BATCH_SIZE, 3]
     model_server.answer("/v1/embeddings", *(document(answer_of("openai", *[[1.0]] * size)) for size in sizes))
     made = embedder(model_server, "openai")
     assert len(await made.embed(["x"] * sum(sizes))) == sum(sizes)
@@ -75,7 +75,7 @@ async def test_a_temporary_failure_is_tried_again_and_a_wrong_key_is_not(model_s
     busy = document({"error": {"message": "busy"}}, 503)
     model_server.answer("/v1/embeddings", busy, busy, document(answer_of("openai", [1.0])))
     made = embedder(model_server, "openai")
-    assert await made.embed(["x"]) == [whole_vector([1.0])]
+    assert await made.embed(["x"]) == [to_integers([1.0])]
     assert len(model_server.asked) == 3
     model_server.answer("/v1/embeddings", document({"error": {"message": "no"}}, 401))
     with pytest.raises(LLMAuthError):

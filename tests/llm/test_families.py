@@ -10,13 +10,13 @@ from pydantic import SecretStr
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelRequest
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.anthropic.provider import INTERLEAVED, AnthropicProvider
-from daiku.llm.catalogue import KNOWN
-from daiku.llm.families import traits_of
-from daiku.llm.openai.provider import OpenAIProvider
-from daiku.llm.provider import ModelChoice
-from daiku.llm.table import PROVIDERS
+from daiku.models.adapter import LLMAdapter
+from daiku.models.anthropic.provider import INTERLEAVED, AnthropicProvider
+from daiku.models.catalogue import KNOWN
+from daiku.models.families import find_traits
+from daiku.models.openai.provider import OpenAIProvider
+from daiku.models.provider import ModelChoice
+from daiku.models.table import PROVIDERS
 from tests.cases import for_each
 from tests.llm.talk import READ, request, user
 
@@ -46,20 +46,20 @@ FAMILY = [
 
 @for_each(("model", "family", "edits"), FAMILY)
 def test_a_name_tells_the_family_and_how_it_edits(model: str, family: str, edits: str) -> None:
-    traits = traits_of(model)
+    traits = find_traits(model)
     assert (traits.family, traits.edits) == (family, edits)
 
 
 def test_every_known_model_is_of_its_maker_s_family() -> None:
     makers = {"anthropic": "claude", "openai": "gpt", "gemini": "gemini"}
-    assert [k.name for k in KNOWN if traits_of(k.name).family != makers[k.provider]] == []
+    assert [k.name for k in KNOWN if find_traits(k.name).family != makers[k.provider]] == []
 
 
 def test_only_what_is_known_to_think_is_asked_to() -> None:
-    asked = {known.name: traits_of(known.name).effort for known in KNOWN}
+    asked = {known.name: find_traits(known.name).effort for known in KNOWN}
     assert asked["claude-sonnet-4-5"] == asked["gpt-5.2"] == "medium"
     assert asked["claude-sonnet-5-5"] == asked["gpt-4o"] == asked["claude-3-5-haiku"] == ""
-    assert traits_of("gpt-7-new").effort == traits_of("claude-newer-9").effort == ""
+    assert find_traits("gpt-7-new").effort == find_traits("claude-newer-9").effort == ""
 
 
 def settings(address: str = "", **more: Any) -> ProviderSettings:
@@ -70,7 +70,7 @@ def asked_effort(provider: str, model: str, asked: ModelRequest, chosen: Provide
     entry = PROVIDERS[provider]
     opened = OpenAIProvider(entry.service(chosen), chosen)  # it is not asked: only the effort is looked at
     adapter = LLMAdapter(ModelChoice(provider, model), entry, opened, chosen)
-    return adapter._effort(asked)
+    return adapter._choose_effort(asked)
 
 
 EFFORTS = [
@@ -99,7 +99,9 @@ def body(model: str, api: Any, address: str = "") -> dict[str, Any]:
     chosen = settings(address, api=api)
     entry = PROVIDERS["openai"]
     return json.loads(
-        OpenAIProvider(entry.service(chosen), chosen)._body(request(user(), model=model, session="ses_1"))
+        OpenAIProvider(entry.service(chosen), chosen)._encode_body(
+            request(user(), model=model, session="ses_1")
+        )
     )
 
 
@@ -117,7 +119,7 @@ def test_gpt_is_asked_to_say_little_and_told_which_cache_by_its_maker_alone() ->
 def beta(model: str, effort: Any, address: str = "", **headers: str) -> str:
     chosen = settings(address, headers=headers)
     asked = request(user(), model=model, tools=(READ,), effort=effort)
-    return AnthropicProvider(PROVIDERS["anthropic"].service(chosen), chosen)._beta(asked)
+    return AnthropicProvider(PROVIDERS["anthropic"].service(chosen), chosen)._list_betas(asked)
 
 
 def test_thinking_between_calls_is_asked_for_where_a_model_needs_that() -> None:

@@ -14,10 +14,10 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, ModelLoadingError
 from daiku.domain.messages import AssistantMessage, Restarted
-from daiku.llm.adapter import Clock
-from daiku.llm.model import Models
-from daiku.llm.table import LLMSettings
-from daiku.llm.transport.local import LOADED_MODEL, first_of_openai
+from daiku.models.adapter import Clock
+from daiku.models.model import Models
+from daiku.models.table import LLMSettings
+from daiku.models.transport.local import LOADED_MODEL, find_openai_model
 from daiku.texts.text import Text
 from tests.llm.server import Answer, Asked, ModelServer, document, events
 from tests.llm.talk import READ, text_of, user
@@ -185,6 +185,6 @@ def first_of_openai_of(status: int, body: bytes) -> str | None:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.handle_request)
         thread.start()
-        found = first_of_openai(f"http://127.0.0.1:{server.server_port}/v1", {})
+        found = find_openai_model(f"http://127.0.0.1:{server.server_port}/v1", {})
         thread.join()
     return found

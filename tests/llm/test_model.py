@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
 from daiku.domain.config import Price, ProviderSettings
 from daiku.domain.errors import (
@@ -23,12 +22,7 @@ from daiku.domain.errors import (
     UsageError,
 )
 from daiku.domain.messages import ModelEvent, Reply, Restarted, TextDelta, Usage
-from daiku.llm.adapter import Clock, LLMAdapter
-from daiku.llm.choice import Probe, resolve_model
-from daiku.llm.model import Models
-from daiku.llm.provider import ModelChoice
-from daiku.llm.table import PROVIDERS, LLMSettings
-from daiku.sdk.inference import (
+from daiku.library.inference import (
     ClaudeClient,
     GeminiClient,
     LLMClient,
@@ -36,6 +30,12 @@ from daiku.sdk.inference import (
     OllamaClient,
     OpenAIClient,
 )
+from daiku.models.adapter import Clock, LLMAdapter
+from daiku.models.choice import Probe, resolve_model
+from daiku.models.model import Models
+from daiku.models.provider import ModelChoice
+from daiku.models.table import PROVIDERS, LLMSettings
+from daiku.run.rules.outside import LanguageModelBridge
 from tests.cases import for_each
 from tests.llm.server import HANG, LEAVE, Answer, ModelServer, document, events
 from tests.llm.talk import KEY, READ, call, closing, request, result, said, text_of, user

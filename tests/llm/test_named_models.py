@@ -8,8 +8,8 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError
-from daiku.llm.choice import Probe, resolve_model
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.models.choice import Probe, resolve_model
+from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.texts.text import render
 from tests.cases import for_each
 from tests.llm.test_model import keyed
@@ -79,12 +79,12 @@ def test_the_errors_are_in_japanese() -> None:
 def test_a_service_that_lacks_the_model_is_told_with_its_name() -> None:
     """A23.5: whatever words the service has for it."""
     from daiku.domain.messages import ModelRequest
-    from daiku.llm.retries.trial import describe_end
-    from daiku.llm.transport.failures import from_status
+    from daiku.models.retries.trial import describe_final_error
+    from daiku.models.transport.failures import from_status
 
     service = PROVIDERS["openai"].service(ProviderSettings())
     request = ModelRequest("gpt-9", "", ())
-    ended = describe_end(from_status(service, 404, ""), request, 1, None).failure
+    ended = describe_final_error(from_status(service, 404, ""), request, 1, None).failure
     assert "“gpt-9”" in ended.hint
     assert "daiku models" in ended.hint
     assert "「gpt-9」" in render(ended.hint, "ja")

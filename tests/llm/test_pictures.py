@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from daiku import Agent, Runner
-from daiku.core.text.pictures import LARGEST_BASE64, MOST_PICTURES, accepted_type
 from daiku.domain.errors import UsageError
 from daiku.domain.messages import Image, ToolMessage, UserMessage
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.llm.history.pictures import fit_picture, fit_result, within_limits
-from daiku.runs import RunRequest
+from daiku.models.history.pictures import fit_message_pictures, fit_picture, fit_result
+from daiku.run.request import RunRequest
 from daiku.testing import FakeLLM
+from daiku.texts.rules.pictures import LARGEST_BASE64, MOST_PICTURES, accepted_type
 from tests.cases import for_each
 from tests.llm.pictures import decoded, encoded, picture, size_of
 from tests.runs.playing import Watch, make_app
@@ -184,7 +184,7 @@ async def test_an_old_conversation_is_scaled_before_it_is_sent() -> None:
     wide, fine = (Image(media_type="image/png", data=data) for data in (WIDE, FINE))
     shown = ToolMessage(call_id="c", tool="files/read", ok=True, text="a.png", images=(wide, fine))
     said = UserMessage(text="Look", images=(fine,))
-    first, second = await within_limits((shown, said))
+    first, second = await fit_message_pictures((shown, said))
     assert isinstance(first, ToolMessage)
     assert [size_of(image.data) for image in first.images] == [(8000, 17), (90, 20)]
     assert (first.text.splitlines()[0], second) == ("a.png", said)
@@ -193,7 +193,7 @@ async def test_an_old_conversation_is_scaled_before_it_is_sent() -> None:
 @pytest.mark.parametrize(("count", "kept"), [(20, 20), (21, 11), (30, 20), (31, 11)])
 async def test_of_too_many_pictures_the_oldest_are_left_out_in_groups(count: int, kept: int) -> None:
     pictures = [Image(media_type="image/png", data=encoded(picture(9, n + 1))) for n in range(count)]
-    sent = await within_limits(tuple(UserMessage(text="", images=(each,)) for each in pictures))
+    sent = await fit_message_pictures(tuple(UserMessage(text="", images=(each,)) for each in pictures))
     left = [image for message in sent if isinstance(message, UserMessage) for image in message.images]
     assert left == pictures[-kept:]
     assert len(left) <= MOST_PICTURES

@@ -13,7 +13,7 @@ from daiku.domain.errors import (
     LLMTimeoutError,
     StreamCutError,
 )
-from daiku.llm.retries.policy import RetryPolicy, is_transient, retry_delay
+from daiku.models.retries.policy import RetryPolicy, compute_retry_delay, is_transient
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -41,25 +41,25 @@ def limited(retry_after: float | None = None, *, retryable: bool = True) -> LLMR
 )
 def test_only_what_may_go_better_next_time_is_tried_again(error: LLMError, expected: bool) -> None:
     assert is_transient(error) is expected
-    assert (retry_delay(1, error, POLICY, 0.5) is not None) is expected
+    assert (compute_retry_delay(1, error, POLICY, 0.5) is not None) is expected
 
 
 def test_three_further_tries_and_no_fourth() -> None:
-    waits = [retry_delay(attempt, limited(), POLICY, 0.0) for attempt in (1, 2, 3, 4)]
+    waits = [compute_retry_delay(attempt, limited(), POLICY, 0.0) for attempt in (1, 2, 3, 4)]
     assert waits == [0.5, 1.0, 2.0, None]
 
 
 def test_the_services_retry_after_is_a_lower_bound() -> None:
-    assert retry_delay(1, limited(12.0), POLICY, 0.0) == 12.0
-    assert retry_delay(3, limited(0.1), POLICY, 0.0) == 2.0
+    assert compute_retry_delay(1, limited(12.0), POLICY, 0.0) == 12.0
+    assert compute_retry_delay(3, limited(0.1), POLICY, 0.0) == 2.0
 
 
 def test_a_service_that_wants_hours_is_given_up_at_once() -> None:
-    assert retry_delay(1, limited(3600.0), POLICY, 0.0) is None
+    assert compute_retry_delay(1, limited(3600.0), POLICY, 0.0) is None
 
 
 @given(st.integers(1, 3), st.floats(0, 1, exclude_max=True), st.floats(0, 120))
 def test_waits_are_bounded_and_never_shorter_than_asked(attempt: int, chance: float, asked: float) -> None:
-    wait = retry_delay(attempt, limited(asked), POLICY, chance)
+    wait = compute_retry_delay(attempt, limited(asked), POLICY, chance)
     assert wait is not None
     assert asked <= wait <= max(asked, POLICY.longest_delay)

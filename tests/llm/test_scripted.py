@@ -19,8 +19,8 @@ from daiku.domain.messages import (
     ToolMessage,
     UserMessage,
 )
-from daiku.llm.provider import Provider
-from daiku.llm.scripted import ScriptedProvider
+from daiku.models.provider import Provider
+from daiku.models.scripted import ScriptedProvider
 from daiku.texts.text import Text
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
-from daiku.llm import table
-from daiku.llm.catalogue import find_model
-from daiku.llm.provider import ProviderEntry
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.models import table
+from daiku.models.catalogue import find_model
+from daiku.models.provider import ProviderEntry
+from daiku.models.table import PROVIDERS, LLMSettings
+from daiku.run.rules.outside import LanguageModelBridge
 from daiku.texts.text import render
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -105,7 +105,7 @@ MODULE = '''"""Acme's models."""
 from __future__ import annotations
 
 from daiku.domain.messages import ModelInfo
-from daiku.llm.openai.provider import OpenAIProvider
+from daiku.models.openai.provider import OpenAIProvider
 
 
 class AcmeProvider(OpenAIProvider):
@@ -115,7 +115,7 @@ class AcmeProvider(OpenAIProvider):
         return (ModelInfo(provider=self.name, name="acme-1"),)
 '''
 ENTRY = """def _acme(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
-    from daiku.llm.acme import AcmeProvider  # lazy: see above
+    from daiku.models.acme import AcmeProvider  # lazy: see above
 
     return AcmeProvider(service, settings)
 
@@ -127,7 +127,7 @@ ACME = ProviderEntry(
     make=_acme,
     key_env=("ACME_API_KEY",),
     address_env="ACME_BASE_URL",
-    address=openai_base_url("https://acme.example/v1"),
+    address=openai_url_normalizer("https://acme.example/v1"),
     default_model="acme-1",
 )
 
@@ -144,11 +144,11 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in ("server", ".dev", "docs", "extension", "prompts"):
         shutil.copytree(ROOT / folder, root / folder, ignore=aside)
     shutil.copy(ROOT / "README.md", root)
-    llm = root / "server" / "daiku" / "llm"
-    (llm / "acme.py").write_text(MODULE)
-    text = (llm / "table.py").read_text()
-    before_names, between, after = re.split(r"(?=def _provider_name)|(?=    editor: Annotated)", text)
-    (llm / "table.py").write_text(before_names + ENTRY + between + FIELD + after)
+    models = root / "server" / "daiku" / "models"
+    (models / "acme.py").write_text(MODULE)
+    text = (models / "table.py").read_text()
+    before_names, between, after = re.split(r"(?=def _check_provider_name)|(?=    editor: Annotated)", text)
+    (models / "table.py").write_text(before_names + ENTRY + between + FIELD + after)
     python("-c", "import gen, sys; sys.exit(gen.main([]))", root=root)
     return root
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage, mark_unreadable
 from daiku.domain.tools import ToolSpec
+from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
@@ -77,7 +77,7 @@ async def test_a_model_without_tools_of_its_own_is_sent_their_schemas_in_its_pro
     protocol: str, model_server: ModelServer
 ) -> None:
     """R1.39: what the registry writes for prompts is in the prompt that is really sent."""
-    tools = ToolRegistry(builtin_tools())
+    tools = ToolRegistry(build_builtin_tools())
     door = DOORS[0]
     model_server.answer(door.path, door.says(["Good."], "stop"))
     models, adapter = door.open(model_server, tool_protocol=protocol)

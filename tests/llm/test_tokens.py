@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daiku.domain.messages import AssistantMessage, Image, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.tokens import PER_IMAGE, estimate, estimate_message, estimate_request
+from daiku.models.tokens import TOKENS_PER_IMAGE, estimate, estimate_message, estimate_request
 from daiku.texts.text import Text
 from tests.timing import cpu_seconds
 
@@ -92,6 +92,6 @@ def test_a_request_counts_system_tools_calls_results_and_images() -> None:
     full = estimate_request(
         ModelRequest(model="m", system="be brief " * 10, messages=messages, tools=(tool,))
     )
-    assert PER_IMAGE + 100 < small < PER_IMAGE + 200
+    assert TOKENS_PER_IMAGE + 100 < small < TOKENS_PER_IMAGE + 200
     assert full > small + 20
     assert estimate_message(messages[1]) > 4

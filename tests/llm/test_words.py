@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.calls.toolnames import NameMap
 from daiku.domain.errors import LLMTimeoutError, UsageError
 from daiku.domain.messages import Restarted
-from daiku.llm.choice import Probe, resolve_model
-from daiku.llm.model import Models
-from daiku.llm.openai.responses import ResponsesDecoder
-from daiku.llm.table import PROVIDERS, LLMSettings
-from daiku.llm.transport.failures import from_status
-from daiku.llm.transport.service import Service
+from daiku.models.choice import Probe, resolve_model
+from daiku.models.model import Models
+from daiku.models.openai.responses import ResponsesDecoder
+from daiku.models.table import PROVIDERS, LLMSettings
+from daiku.models.transport.failures import from_status
+from daiku.models.transport.service import Service
+from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import render
 from tests.cases import for_each
 from tests.llm.conftest import Closing

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daiku.lsp.server import run, serve
+from daiku.fronts.lsp.server import run, serve
 from tests.lsp.pair import Client
 
 

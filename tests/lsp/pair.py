@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from daiku.lsp.wire.frames import BadFrame, Frames, frame
-from daiku.lsp.wire.pipes import OutputQueue
-from daiku.lsp.wire.protocol import Protocol
+from daiku.fronts.lsp.wire.frames import BadFrame, Frames, frame
+from daiku.fronts.lsp.wire.pipes import OutputQueue
+from daiku.fronts.lsp.wire.protocol import Protocol
 
 
 class Answered(Exception):
@@ -26,7 +26,7 @@ class Answered(Exception):
 
 def retained(protocol: Protocol) -> int:
     """How much is kept for requests in either direction; 0 when nothing is under way."""
-    held = (protocol._running, protocol._asked, protocol._parts)
+    held = (protocol._running, protocol._pending, protocol._parts)
     return sum(len(each) for each in held)
 
 

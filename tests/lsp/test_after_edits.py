@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from daiku.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.documents.open_documents import to_uri
 from tests.lsp.conftest import Whole, connected, write_script
 from tests.lsp.documents.test_editor import FULL, FakeEditor
 

@@ -15,10 +15,10 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from daiku import __version__, api
-from daiku.lsp import bootstrap, initialize, server
-from daiku.lsp.bootstrap import answer_initialize
-from daiku.lsp.requests.methods import METHODS
-from daiku.lsp.wire.frames import Frames, frame
+from daiku.fronts.lsp import bootstrap, initialize, server
+from daiku.fronts.lsp.bootstrap import answer_initialize
+from daiku.fronts.lsp.requests.methods import METHODS
+from daiku.fronts.lsp.wire.frames import Frames, frame
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.test_api import PARAMS_OF_INITIALIZE
@@ -77,7 +77,7 @@ def test_the_static_answer_is_what_pygls_computes(encodings: list[str] | None) -
     general = types.GeneralClientCapabilities(position_encodings=encodings)
     expected = computed(types.ClientCapabilities(general=general))
     offer = initialize.read_offer({"capabilities": {"general": {"positionEncodings": encodings}}})
-    said: Any = json.loads(json.dumps(initialize.answer(offer)))
+    said: Any = json.loads(json.dumps(initialize.initialize_result(offer)))
     experimental = said["capabilities"].pop("experimental")
     assert said == json.loads(json.dumps(expected))
     daiku = api.ServerOffer.model_validate(experimental["daiku"])
@@ -141,11 +141,11 @@ KEYS = st.sampled_from(
 
 @given(st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=12))
 def test_params_of_initialize_are_either_told_to_be_wrong_or_read(params: Any) -> None:
-    found = initialize.problems(params)
+    found = initialize.find_problems(params)
     if not found:
         offer = initialize.read_offer(params)
         assert offer.encoding in initialize.ENCODINGS
-        json.dumps(initialize.answer(offer))
+        json.dumps(initialize.initialize_result(offer))
     else:
         assert all(isinstance(problem, str) and problem for problem in found)
 
@@ -174,7 +174,7 @@ def test_an_address_to_listen_at_is_understood_as_people_write_it(
 
 
 def test_the_door_imports_nothing_heavy() -> None:
-    code = "import sys, daiku.lsp.bootstrap; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
+    code = "import sys, daiku.fronts.lsp.bootstrap; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True
     )

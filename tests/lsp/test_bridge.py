@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.errors import LLMError
-from daiku.lsp.connection import ClientModels
+from daiku.fronts.lsp.connection import ClientModels
 from tests.lsp.conftest import connected
 from tests.lsp.pair import Answered, retained
 

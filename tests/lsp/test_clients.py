@@ -15,7 +15,7 @@ import pytest
 from lsprotocol import types
 from pytest_lsp import LanguageClient
 
-from daiku.lsp.wire.frames import Frames, frame
+from daiku.fronts.lsp.wire.frames import Frames, frame
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.editor]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.lsp import server as server_module
+from daiku.fronts.lsp import server as server_module
 from tests.lsp.conftest import connected, started
 
 Script = Callable[..., str]
@@ -59,7 +59,7 @@ async def test_a_run_under_way_can_be_resumed_by_the_next_server(
 
 async def test_the_server_leaves_when_the_editors_process_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "PARENT_SECONDS", 0.01)
-    monkeypatch.setattr(server_module, "_alive", lambda pid: pid != 4242)
+    monkeypatch.setattr(server_module, "_is_alive", lambda pid: pid != 4242)
     async with started() as server:
         await server.client.request("initialize", {"processId": 4242, "capabilities": {}})
         assert await server.exit_code() == 1

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.lsp.initialize import read_offer
-from daiku.lsp.server import serve
+from daiku.fronts.lsp.initialize import read_offer
+from daiku.fronts.lsp.server import serve
 from daiku.settings.trust import set_trusted
 
 LOOSE: dict[str, Any] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from daiku.runs.recorded.afterwards import Afterwards
+from daiku.playbook.background import BackgroundLearner
 from tests.conftest import ROOT
 from tests.lsp.conftest import connected, write_script
 from tests.lsp.pair import Client
@@ -63,7 +63,7 @@ async def one_request(workspace: Path) -> list[str]:
 
 async def _all_learnt() -> None:
     """Wait until the server has learnt from the request before: whether it is at it still is chance."""
-    learning = {each.__qualname__ for each in (Afterwards._work, Afterwards._look_at)}
+    learning = {each.__qualname__ for each in (BackgroundLearner._work, BackgroundLearner._reflect_on)}
     while any(getattr(task.get_coro(), "__qualname__", "") in learning for task in asyncio.all_tasks()):
         await asyncio.sleep(0)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from daiku import Memory
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.errors import Failure, LLMTimeoutError, UsageError
-from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, Windows
+from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, SessionWindows
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.texts.text import NO_TEXT, Text
 from tests.conftest import ROOT
 
@@ -71,12 +71,12 @@ async def test_a_short_question_is_understood_by_what_was_said_before_it() -> No
 
 
 def test_a_window_is_a_deque_of_a_session_and_only_the_latest_sessions_have_one() -> None:
-    windows = Windows()
+    windows = SessionWindows()
     for session in range(MOST_SESSIONS + 5):
         for said in range(WINDOW + 3):
             windows.add(f"s{session}", f"{said}")
-    assert windows.of("s0") == ()
-    assert windows.of("s200") == tuple(f"{said}" for said in range(3, WINDOW + 3))
+    assert windows.messages_of("s0") == ()
+    assert windows.messages_of("s200") == tuple(f"{said}" for said in range(3, WINDOW + 3))
 
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -196,7 +196,7 @@ class Axes:
         if self.broken:
             raise LLMTimeoutError(Failure(kind="connection", message=Text("The embedder is out of reach.")))
         axes = ((1.0, 0.1) if "cat" in said or "feline" in said else (0.1, 1.0) for said in texts)
-        return [whole_vector([*axis, *[0.0] * (self.dimension - 2)]) for axis in axes]
+        return [to_integers([*axis, *[0.0] * (self.dimension - 2)]) for axis in axes]
 
     async def aclose(self) -> None:
         pass
@@ -232,7 +232,7 @@ async def test_an_embedder_out_of_reach_loses_nothing_and_words_are_searched() -
 def test_importing_daiku_loads_nothing_of_the_memory() -> None:
     code = (
         "import sys, daiku; daiku.Agent; daiku.Runner;"
-        "print([m for m in sys.modules if m.startswith(('daiku.memory', 'psycopg', 'numpy', 'daiku.llm.embed'))])"
+        "print([m for m in sys.modules if m.startswith(('daiku.memory', 'psycopg', 'numpy', 'daiku.models.embed'))])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True

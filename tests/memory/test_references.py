@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from daiku.core.retrieval.vectors import Vector
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.work.documents import Passage
-from daiku.llm.embed import HashedWords
 from daiku.memory.references import BY_WORDS, ReferenceIndex
+from daiku.memory.rules.vectors import Vector
 from daiku.memory.sqlite_store import SqliteMemories
+from daiku.models.embed import HashedWords
 from daiku.texts.text import Text
 
 CRANE = Passage(source="a.md:1", text="The crane lifts the beam over the yard.", score=0)

@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 from daiku import Agent, Memory, Runner
-from daiku.core.ports import Recollection
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Notice, RunStarted, ToolResponse
 from daiku.domain.tools import ToolResult
+from daiku.run.rules.outside import Recollection
 from daiku.testing import FakeLLM
 from daiku.texts.text import Text
 from daiku.tools.tool import Args, Tool, ToolContext

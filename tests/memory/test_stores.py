@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.nearest import Ranked, in_order
-from daiku.core.retrieval.vectors import Vector, cosine, whole_vector
 from daiku.memory.postgres_store import PostgresMemories
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.nearest import Ranked, take_best
+from daiku.memory.rules.vectors import Vector, cosine, to_integers
 from daiku.memory.sqlite_store import SqliteMemories
-from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid
+from daiku.memory.store import Embedded, MemoryEntry, MemoryStore, Scope, search_hybrid
 
 MINE = Scope("kenji", "/project")
 
 
 def words(said: str) -> Embedded:
-    return Embedded("words", hashed_vector(said))
+    return Embedded("words", hash_vector(said))
 
 
 async def keep(store: MemoryStore, *texts: str, scope: Scope = MINE) -> list[str]:
     return [
-        await store.add(scope, Entry(f"mem_{scope.user}_{at}_{len(said)}", said, time="t"), words(said))
+        await store.add(scope, MemoryEntry(f"mem_{scope.user}_{at}_{len(said)}", said, time="t"), words(said))
         for at, said in enumerate(texts)
     ]
 
@@ -64,27 +64,27 @@ async def test_nobody_finds_lists_or_forgets_what_is_anothers(store: MemoryStore
 
 
 async def test_vectors_of_two_embedders_or_dimensions_are_never_compared(store: MemoryStore) -> None:
-    vector: Vector = whole_vector([1.0, 2.0, 3.0])
-    await store.add(MINE, Entry("a", "one", time="t"), Embedded("first", vector))
-    await store.add(MINE, Entry("b", "two", time="t"), Embedded("second", vector))
-    await store.add(MINE, Entry("c", "three", time="t"), Embedded("first", whole_vector([1.0, 2.0])))
-    await store.add(MINE, Entry("d", "four", time="t"), None)
+    vector: Vector = to_integers([1.0, 2.0, 3.0])
+    await store.add(MINE, MemoryEntry("a", "one", time="t"), Embedded("first", vector))
+    await store.add(MINE, MemoryEntry("b", "two", time="t"), Embedded("second", vector))
+    await store.add(MINE, MemoryEntry("c", "three", time="t"), Embedded("first", to_integers([1.0, 2.0])))
+    await store.add(MINE, MemoryEntry("d", "four", time="t"), None)
     ranked = await store.nearest(MINE, Embedded("first", vector), 10)
     assert await found(store, ranked) == ["one"]
-    waiting = await store.waiting(MINE, "first:3", 10)
+    waiting = await store.list_unembedded(MINE, "first:3", 10)
     assert [row.text for row in waiting] == ["two", "three", "four"]
-    await store.embed([(row.number, Embedded("first", vector)) for row in waiting])
-    assert await store.waiting(MINE, "first:3", 10) == []
+    await store.set_vectors([(row.number, Embedded("first", vector)) for row in waiting])
+    assert await store.list_unembedded(MINE, "first:3", 10) == []
     again = await store.nearest(MINE, Embedded("first", vector), 10)
     assert await found(store, again) == ["one", "two", "three", "four"]
 
 
 async def test_a_search_of_vectors_is_exact_whatever_the_order_of_adding(store: MemoryStore) -> None:
     """R1.62: the k nearest, the best first, also on PostgreSQL without pgvector."""
-    vectors = {f"text {at}": whole_vector([100.0 - at, at + 0.5, 3.0]) for at in range(100)}
+    vectors = {f"text {at}": to_integers([100.0 - at, at + 0.5, 3.0]) for at in range(100)}
     for said, vector in vectors.items():
-        await store.add(MINE, Entry(said, said, time="t"), Embedded("e", vector))
-    question = whole_vector([1.0, 5.0, 0.0])
+        await store.add(MINE, MemoryEntry(said, said, time="t"), Embedded("e", vector))
+    question = to_integers([1.0, 5.0, 0.0])
     right = sorted(vectors, key=lambda said: -cosine(question, vectors[said]))[:9]
     assert await found(store, await store.nearest(MINE, Embedded("e", question), 9)) == right
 
@@ -96,10 +96,10 @@ async def test_a_vector_without_direction_is_near_to_nothing(store: MemoryStore)
 
 
 async def test_equals_are_in_the_order_in_which_they_were_added(store: MemoryStore) -> None:
-    vector = whole_vector([3.0, 4.0])
+    vector = to_integers([3.0, 4.0])
     for at in range(200):
-        await store.add(MINE, Entry(f"m{at}", f"text {at}", time="t"), Embedded("e", vector))
-    ranked = await store.nearest(MINE, Embedded("e", whole_vector([4.0, 3.0])), 7)
+        await store.add(MINE, MemoryEntry(f"m{at}", f"text {at}", time="t"), Embedded("e", vector))
+    ranked = await store.nearest(MINE, Embedded("e", to_integers([4.0, 3.0])), 7)
     assert await found(store, ranked) == [f"text {at}" for at in range(7)]
 
 
@@ -117,10 +117,10 @@ async def test_a_search_by_both_puts_first_what_is_good_on_both(store: MemorySto
     texts = [*(f"note {at} about deployment" for at in range(20)), "rollback of a deployment with kubectl"]
     await keep(store, *texts)
     question = "how to rollback with kubectl"
-    ranked = await hybrid(store, MINE, question, words(question), 3)
+    ranked = await search_hybrid(store, MINE, question, words(question), 3)
     assert (await found(store, ranked))[0] == texts[-1]
     assert ranked[0].score == 1.0
-    assert (await hybrid(store, MINE, question, None, 3))[0].number == ranked[0].number
+    assert (await search_hybrid(store, MINE, question, None, 3))[0].number == ranked[0].number
 
 
 ENGLISH = str.split(
@@ -161,7 +161,7 @@ async def test_all_stores_give_the_same_order_of_ten_thousand_texts(
     expected = [
         [
             texts[each.number]
-            for each in in_order(
+            for each in take_best(
                 (Ranked(at, cosine(words(asked).vector, made.vector)) for at, made in enumerate(vectors)), 20
             )
         ]
@@ -177,7 +177,7 @@ async def test_all_stores_give_the_same_order_of_ten_thousand_texts(
     for kind, store in stores.items():
         for at, (said, made) in enumerate(zip(texts, vectors, strict=True)):
             if kind != "postgresql":
-                await store.add(MINE, Entry(f"m{at}", said, time="t"), made)
+                await store.add(MINE, MemoryEntry(f"m{at}", said, time="t"), made)
         # A function of ours takes seconds for what an extension does in milliseconds.
         pairs = list(zip(questions, expected, strict=True))
         for asked, right in pairs[-5:] if kind == "postgresql" else pairs:

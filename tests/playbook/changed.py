@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Bullet, Delta
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 
 
-def applied(done: Delta | Refused) -> Delta:
+def applied(done: Delta | ChangeRefusal) -> Delta:
     """The change, which was made."""
     assert isinstance(done, Delta), done
     return done
 
 
-def refused(done: Delta | Refused) -> str:
+def refused(done: Delta | ChangeRefusal) -> str:
     """The kind of the refusal."""
-    assert isinstance(done, Refused), done
+    assert isinstance(done, ChangeRefusal), done
     return done.kind
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.playbook import PlaybookScope
 from daiku.playbook.store import PlaybookStore
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 
 OpenPlaybook: TypeAlias = Callable[..., PlaybookStore]
 """Opens a playbook (scope, key) of the database as another process would: with a connection of its own."""
@@ -30,7 +30,7 @@ def open_playbook(database: Path | str) -> Iterator[OpenPlaybook]:
     opened: list[Callable[[], None]] = []
 
     def open_one(scope: PlaybookScope = "repository", key: str = "here") -> PlaybookStore:
-        tables = open_tables(opened_place(database), "")
+        tables = open_tables(open_place(database), "")
         opened.append(tables.close)
         return PlaybookStore(tables, scope, key)
 

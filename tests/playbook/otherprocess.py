@@ -18,12 +18,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, Delta, Observation
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 
 SHARED, SEEN = "cm-00001", "cm-00002"
 """The bullet that all processes change, and the one that they observe."""
@@ -42,7 +42,7 @@ def write(store: PlaybookStore, name: str, changes: int) -> None:
             case _:
                 store.observe([Observation(run=f"{name}{number}", bullet=SEEN, verdict="helpful")])
                 continue
-        if isinstance(done, Refused):
+        if isinstance(done, ChangeRefusal):
             raise SystemExit(done.message)
 
 
@@ -142,10 +142,8 @@ if __name__ == "__main__":
     what, place, *rest = sys.argv[1:]
     where = place if "://" in place else Path(place)
     if what == "write":
-        write(
-            PlaybookStore(open_tables(opened_place(where), ""), "repository", "here"), rest[0], int(rest[1])
-        )
+        write(PlaybookStore(open_tables(open_place(where), ""), "repository", "here"), rest[0], int(rest[1]))
     elif what == "fill":
         fill(Path(place), int(rest[0]))
     else:
-        die(open_tables(opened_place(where), ""), Path(rest[0]))
+        die(open_tables(open_place(where), ""), Path(rest[0]))

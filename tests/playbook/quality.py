@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from daiku.core.playbook.lessons.similar import LIMIT, says_otherwise
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import Vector, cosine, whole_vector
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.llm.embed import Embedder, HashedWords, open_embedder
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.vectors import Vector, cosine, to_integers
+from daiku.models.embed import Embedder, HashedWords, open_embedder
+from daiku.playbook.rules.lessons.similar import LIMIT, have_different_words
 from daiku.playbook.search import PlaybookSearch
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
@@ -117,11 +117,11 @@ class Meanings:
 
     def _vector(self, said: str) -> Vector:
         meant = [0.0] * self._size
-        for place in {self._known[term] for term in terms(said) if term in self._known}:
+        for place in {self._known[term] for term in split_terms(said) if term in self._known}:
             meant[place] = 1500.0
-        spelt = hashed_vector(said)
+        spelt = hash_vector(said)
         rough = [float(sum(spelt[at::ROUGHLY])) for at in range(ROUGHLY)]
-        return whole_vector([*meant, *rough])
+        return to_integers([*meant, *rough])
 
 
 def judged() -> tuple[Playbook, list[Judged]]:
@@ -240,7 +240,7 @@ def likeness_table(embedder: Embedder) -> str:
         (
             pair["same"],
             cosine(vectors[2 * at], vectors[2 * at + 1]),
-            says_otherwise(pair["one"], pair["other"]),
+            have_different_words(pair["one"], pair["other"]),
         )
         for at, pair in enumerate(pairs)
     ]

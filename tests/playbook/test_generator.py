@@ -20,12 +20,12 @@ from pydantic import ValidationError
 
 from daiku.domain.errors import Failure, LLMTimeoutError
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, SearchQuery, Trajectory
+from daiku.playbook.desk.generator import GeneratorFactory
 from daiku.playbook.generate import GeneratorAgent, is_cited
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.playbook.templates import FALLBACK, PromptBuilder
-from daiku.prompts import prompts_folder
-from daiku.sdk.playbook.generator import GeneratorFactory
+from daiku.prompts import find_prompts_folder
 from daiku.settings import from_mapping
 from daiku.settings.config import PlaybookSettings
 from daiku.store import sqlite
@@ -204,7 +204,7 @@ class TestPrompts:
     ) -> None:
         """R3.5, R3.10, R3.24: `prompts/generator/default.txt` and `appworld.txt`."""
         monkeypatch.chdir(tmp_path)
-        folder = prompts_folder() / "generator"
+        folder = find_prompts_folder() / "generator"
         for name in ("default", "appworld"):
             assert PromptBuilder()._load_template(name) == (folder / f"{name}.txt").read_text("utf-8")
         assert PromptBuilder()._load_template("default") == FALLBACK

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
-from daiku.core.ports import FoundLesson
+from daiku.app import App, AppParts, build
 from daiku.dataclass import replace
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import InputAsked
@@ -17,8 +16,9 @@ from daiku.domain.held import Bullet, Lesson
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import FoundLesson
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.trace.stores import open_stores
@@ -64,7 +64,7 @@ class Place:
             workspace=workspace,
             home=self.folder / "home",
             trusted=self.trusted,
-            given=Given(model=FakeLLM(*replies), stores=self.stores, plugins=False),
+            parts=AppParts(model=FakeLLM(*replies), stores=self.stores, plugins=False),
         )
         made.runs.services = replace(made.runs.services, playbooks=self)
         self.playbook = open_playbooks(self.stores.database, workspace.roots).repository
@@ -104,13 +104,13 @@ async def test_a_run_that_names_a_lesson_and_works_counts_once_and_an_undo_takes
     app = place.app(MAKE, NAMED)
     lesson = place.teach("Keep files short.")
     result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (1, 0)
     back = await app.reviews.undo(result.session_id)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 1)
     await app.reviews.restore(back.redo)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (1, 0)
     seen = place.store.observations(bullet=lesson.id)
     assert [(each.run, each.verdict, each.why) for each in seen] == [(result.run_id, "helpful", "edits_kept")]
@@ -137,13 +137,13 @@ async def test_what_a_run_shows_is_about_the_text_that_it_was_told(place: Place)
     app = place.app(MAKE, NAMED)
     lesson = place.teach("Keep files short.")
     result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (1, 0)
     other = Delta(id="", type="update", bullet_id=lesson.id, content="Indent with four blanks.")
     place.store.apply(other)
     assert place.counts(lesson) == (0, 0)
     await app.reviews.undo(result.session_id)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 0)
     (seen,) = place.store.observations(bullet=lesson.id)
     assert (seen.verdict, seen.version) == ("harmful", 1)
@@ -159,7 +159,7 @@ async def test_a_lesson_that_is_changed_while_a_run_works_gains_nothing_by_what_
     other = Delta(id="", type="update", bullet_id=lesson.id, content="Indent with four blanks.")
     place.store.apply(other)
     await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 0)
     (seen,) = place.store.observations(bullet=lesson.id)
     assert (seen.verdict, seen.version) == ("helpful", 1)
@@ -170,7 +170,7 @@ async def test_a_lesson_that_was_not_named_is_neutral(place: Place) -> None:
     app = place.app(MAKE, "Done.")
     lesson = place.teach("Keep files short.")
     await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 0)
     assert [each.why for each in place.store.observations()] == ["not_cited"]
     await place.close(app)
@@ -184,14 +184,14 @@ async def test_a_fork_counts_for_the_run_that_it_copies(place: Place) -> None:
     fork = (await app.reviews.fork(result.session_id, 10_000)).session_id
     fork = (await app.reviews.fork(fork, 10_000)).session_id
     await app.runs.run(RunRequest("go on", session=fork), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (1, 0)
     await app.reviews.undo(fork)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 1)
     assert [each.run for each in place.store.observations() if each.verdict == "harmful"] == [result.run_id]
     await app.runs.run(RunRequest("go on", session=result.session_id), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 1)
     await place.close(app)
 
@@ -201,10 +201,10 @@ async def test_the_copies_of_a_deleted_session_still_count_for_it(place: Place) 
     lesson = place.teach("Keep files short.")
     result = await app.runs.run(RunRequest("make it"), place.watch)
     fork = (await app.reviews.fork(result.session_id, 10_000)).session_id
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     app.journal.delete_session(result.session_id)
     await app.reviews.undo(fork)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(lesson) == (0, 1)
     app.journal.delete_session(fork)
     assert place.stores.database.query("SELECT * FROM copied_runs WHERE session = ?", (fork,)) == []
@@ -219,14 +219,14 @@ async def test_a_resumed_run_counts_once(place: Place) -> None:
     asked = await place.watch.until("input_asked")
     paused = await app.runs.pause(asked.run)
     await running
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert paused.status == "paused"
     assert place.store.observations() == ()
     assert isinstance(asked.event, InputAsked)
     await app.runs.answer(asked.run, asked.event.input_id, "this")
     result = await app.runs.resume(asked.run, place.watch)
     await app.runs.resume(asked.run, place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert result.status == "completed"
     assert place.counts(lesson) == (1, 0)
     assert len(place.store.observations()) == 1
@@ -237,10 +237,10 @@ async def test_a_replay_counts_nothing_and_knows_what_was_learnt(place: Place) -
     app = place.app(shell("false"), MAKE, NAMED)
     place.teach("Keep files short.")
     result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     before = place.store.observations(), place.store.revision()
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert (place.store.observations(), place.store.revision()) == before
     await place.close(app)
 
@@ -253,7 +253,7 @@ async def test_nothing_is_observed_where_learning_is_off(
     app = place.app(MAKE, NAMED)
     place.teach("Keep files short.")
     await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert app.runs.services.learning is None
     assert place.store.observations() == ()
     await place.close(app)
@@ -264,7 +264,7 @@ async def test_an_untrusted_workspace_teaches_nothing(place: Place) -> None:
     app = place.app(NAMED)
     place.teach("Keep files short.")
     await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.store.observations() == ()
     await place.close(app)
 
@@ -280,7 +280,7 @@ async def test_a_playbook_that_fails_leaves_the_result_as_it_is(
 
     monkeypatch.setattr(PlaybookStore, "observe", broken)
     result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert (result.status, result.text) == ("completed", NAMED)
     assert "not everything was learnt" in caplog.text
     await place.close(app)
@@ -292,14 +292,14 @@ async def test_what_was_learnt_is_told_in_the_session_after_the_run(place: Place
     (place.folder / "project" / "Makefile").write_text("check:\n\t@echo 4 passed\n")
     app = place.app(shell("make test"), shell("make check"), "Done.", "More.")
     result = await app.runs.run(RunRequest("run the tests"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     told_of = [c.event for c in app.journal.chunks(result.session_id) if isinstance(c.event, Bullet)]
     assert [each.change for each in told_of] == ["proposed"]
     assert "make check" in told_of[0].content
     types = [c.type for c in app.journal.chunks(result.session_id)]
     assert types.index("bullet") > types.index("run_finished")
     await app.runs.run(RunRequest("go on", session=result.session_id), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert [c.type for c in app.journal.chunks(result.session_id)].count("bullet") == 1
     assert len(place.store.deltas("proposed")) == 1
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
@@ -311,12 +311,12 @@ async def test_a_fork_does_not_learn_again_what_its_original_taught(place: Place
     (place.folder / "project" / "Makefile").write_text("check:\n\t@echo 4 passed\n")
     app = place.app(shell("make test"), shell("make check"), "Done.", "More.")
     result = await app.runs.run(RunRequest("run the tests"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     (proposed,) = place.store.deltas("proposed")
     place.store.accept(proposed.id, "Tests: see the Makefile.")
     fork = (await app.reviews.fork(result.session_id, 10_000)).session_id
     await app.runs.run(RunRequest("go on", session=fork), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.store.deltas("proposed") == ()
     await place.close(app)
 
@@ -327,7 +327,7 @@ async def test_a_lesson_is_learnt_followed_counted_and_falls_when_it_is_no_longe
     makefile.write_text("check:\n\t@echo 4 passed\n")
     app = place.app(shell("make test"), shell("make check"), "Done.")
     await app.runs.run(RunRequest("run the tests"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     (proposed,) = place.store.deltas("proposed")
     accepted = place.store.accept(proposed.id)
     assert isinstance(accepted, Delta)
@@ -343,7 +343,7 @@ async def test_a_lesson_is_learnt_followed_counted_and_falls_when_it_is_no_longe
     app = place.app([f"By [{name}].", shell("make check")], shell("make verify"), "Done.")
     assert place.counts(place.lessons[0]) == (1, 0)
     await app.runs.run(RunRequest("run the tests"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.counts(place.lessons[0]) == (1, 1)
     assert [each.why for each in place.store.observations(bullet=name)].count("command_replaced") == 1
     (better,) = place.store.deltas("proposed")

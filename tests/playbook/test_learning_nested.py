@@ -10,8 +10,8 @@ import pytest
 
 from daiku.domain.events import InputAsked
 from daiku.domain.held import Lesson
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.playbook.test_learning import MAKE, NAMED, Place
 
 HAND: dict[str, Any] = {"tool": "agent/handoff", "args": {"agent": "coordinator", "request": "make the file"}}
@@ -41,13 +41,13 @@ async def test_a_nested_runs_change_is_counted_once_and_a_late_undo_turns_it(pla
     top = place.watch.chunks[0].run
     await app.runs.pause(top)
     await running
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.store.observations() == ()
     assert isinstance(asked.event, InputAsked)
     await app.runs.answer(top, asked.event.input_id, "this")
     await app.runs.resume(top, place.watch)
     result = await app.runs.resume(top, place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert (result.status, (place.folder / "project/new.txt").exists()) == ("completed", True)
     before = verdicts(place, lesson)
     assert set(before) == {"helpful"}
@@ -58,21 +58,21 @@ async def test_a_nested_runs_change_is_counted_once_and_a_late_undo_turns_it(pla
     second = (await app.reviews.fork(first, 10_000)).session_id
     assert (await replay(app.journal.chunks(second))).difference is None
     for name in (session, first, second):
-        app.runs.afterwards.learn(name)
-    await app.runs.afterwards.settle()
+        app.runs.learner.learn(name)
+    await app.runs.learner.settle()
     assert (verdicts(place, lesson), place.store.revision()) == (before, revision)
     await place.close(app)
     later = place.app()
     back = await later.reviews.undo(second)
-    await later.runs.afterwards.settle()
+    await later.runs.learner.settle()
     assert set(verdicts(place, lesson)) == {"harmful"}
     assert len(verdicts(place, lesson)) == len(before)
     for name in (session, first):
-        later.runs.afterwards.learn(name)
-    await later.runs.afterwards.settle()
+        later.runs.learner.learn(name)
+    await later.runs.learner.settle()
     assert set(verdicts(place, lesson)) == {"harmful"}, "an older record does not take the last word back"
     await later.reviews.restore(back.redo)
-    await later.runs.afterwards.settle()
+    await later.runs.learner.settle()
     assert verdicts(place, lesson) == before
     assert (await replay(later.journal.chunks(second))).difference is None
     await place.close(later)
@@ -83,15 +83,15 @@ async def test_a_fork_within_a_nested_run_counts_nothing_of_its_own(place: Place
     app = place.app(HAND, MAKE, NAMED, "All made.")
     lesson = place.teach("Keep files short.")
     result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     before = place.store.observations()
     assert set(verdicts(place, lesson)) == {"helpful"}
     chunks = app.journal.chunks(result.session_id)
     for chunk in [c for c in chunks if c.parent is not None]:
         fork = (await app.reviews.fork(result.session_id, chunk.seq)).session_id
-        app.runs.afterwards.learn(fork)
+        app.runs.learner.learn(fork)
         if chunk.type != "message":
             assert (await replay(app.journal.chunks(fork))).difference is None
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert place.store.observations() == before
     await place.close(app)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, MessageEvent, RunFinished, RunStarted
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
 from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from daiku.texts.text import Text
 from tests.cases import examples
 from tests.playbook.changed import applied, bullet
@@ -177,9 +177,9 @@ def test_where_a_person_reviews_a_second_run_proposes_nothing_new(store: Playboo
 def test_a_change_that_the_store_refuses_is_proposed(
     store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from daiku.core.playbook.refused import no_bullet
+    from daiku.playbook.rules.refused import refuse_unknown_bullet
 
-    refused: Refused = no_bullet("tu-00001")
+    refused: ChangeRefusal = refuse_unknown_bullet("tu-00001")
     monkeypatch.setattr(store, "apply", lambda _: refused)
     (made,) = learn(store)
     assert made.status == "proposed"
@@ -254,7 +254,7 @@ def test_a_change_touches_no_other_bullet(
     known: list[str], commands: list[tuple[str, int]], said: list[str], how: LearnMode
 ) -> None:
     """B3.4: whatever is learnt, every bullet that no change names is as it was to the last byte."""
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     store = PlaybookStore(tables, "repository", "here")
     for n, content in enumerate(known):
         add(store, f"{content} in place {n}", "rule" if n % 2 else "person")

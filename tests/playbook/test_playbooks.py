@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from daiku.core.state.lessons import render_lessons
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import BulletHit, Playbook, SearchQuery
-from daiku.llm.tokens import estimate
-from daiku.playbook.playbooks import LONGEST_QUESTION, KeepsBullets, Kept, Playbooks
+from daiku.models.tokens import estimate
+from daiku.playbook.playbooks import LONGEST_QUESTION, KeepsBullets, PlaybookPair, Playbooks
+from daiku.run.rules.state.lessons import render_lessons
 from daiku.settings.config import PlaybookSettings
 from tests.playbook.told import ByWords, Held, bullet, playbooks
 
@@ -136,7 +136,7 @@ async def test_an_empty_playbook_is_not_searched() -> None:
     def no_search() -> ByWords:
         raise AssertionError("nothing is loaded for an empty playbook")
 
-    empty = Playbooks(PlaybookSettings(), lambda: Kept(Held(), Held()), no_search)
+    empty = Playbooks(PlaybookSettings(), lambda: PlaybookPair(Held(), Held()), no_search)
     assert await empty.recall("run the tests") == ()
     assert await empty.search("run the tests") == ()
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.playbook.lessons.automatic import allows_unasked, needs_review
-from daiku.core.playbook.lessons.proposal import Proposal
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import Event, RunStarted
 from daiku.domain.playbook import Delta, LearntFrom, Origin
+from daiku.guard.rules.redact import Redactor
 from daiku.playbook.learning import learn_from
+from daiku.playbook.rules.lessons.automatic import allows_unasked, needs_review
+from daiku.playbook.rules.lessons.proposal import Proposal
 from daiku.playbook.store import PlaybookStore
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from daiku.trace.journal import Journal
 from tests.cases import for_each
 from tests.playbook.happened import decided, ran, showed, steered, told
@@ -146,7 +146,7 @@ POISONS = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[PlaybookStore]:
-    tables = open_tables(opened_place(tmp_path / "daiku.db"), "")
+    tables = open_tables(open_place(tmp_path / "daiku.db"), "")
     yield PlaybookStore(tables, "repository", "here")
     tables.close()
 
@@ -210,7 +210,7 @@ def test_pasted_by_the_person_it_waits_for_them_all_the_same(
 )
 def test_a_run_that_read_strangers_words_teaches_nothing_by_itself(event: Event) -> None:
     """B3.3: Nor does it if the settings allow the command."""
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     store = PlaybookStore(tables, "repository", "here")
     (made,) = learn(store, told(event, ran("pytest", 127), ran("uv run pytest")))
     assert (made.status, made.doubts) == ("proposed", ("tainted",))
@@ -230,7 +230,7 @@ BENIGN: list[tuple[tuple[Event, ...], ...]] = [
 @for_each("events", BENIGN)
 def test_what_is_of_clean_origin_does_become_active(events: tuple[tuple[Event, ...], ...]) -> None:
     """Without this, the tests above would hold for a program that learns nothing."""
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     store = PlaybookStore(tables, "repository", "here")
     (made,) = learn(store, told(*events))
     assert made.status == "applied"
@@ -291,7 +291,7 @@ def test_a_lesson_that_names_a_removed_secret_waits(store: PlaybookStore) -> Non
 def test_a_secret_stands_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """B3.3: It was in a command, in the person's words, in what tools showed, and in what a model says that it learnt."""
     caplog.set_level(logging.DEBUG)
-    place, redact = opened_place(tmp_path / "daiku.db"), Redactor([KNOWN])
+    place, redact = open_place(tmp_path / "daiku.db"), Redactor([KNOWN])
     journal = Journal(place, redact)
     session = journal.add_session()
     events = told(

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.textform import ace_text, agents_text, json_text
-from daiku.core.traces.lines import as_jsonl
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
+from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.textform import format_ace, format_agents, format_json
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.tools.web.public_web import PublicWeb
+from daiku.trace.rules.lines import as_jsonl
 from daiku.workspace.disk import DiskWorkspace
 from tests.playbook.test_poisoned_runs import CANARY, KNOWN, SCRIPT
 from tests.runs.playing import Watch, shell
@@ -64,9 +64,9 @@ class Attacked:
             mcp_servers=(server,) if server is not None else (),
         )
         environ = {**os.environ, "OPENAI_API_KEY": KNOWN}
-        given = Given(model=FakeLLM(*replies), plugins=False, environ=environ)
+        given = AppParts(model=FakeLLM(*replies), plugins=False, environ=environ)
         workspace = DiskWorkspace((self.root,))
-        return build(config, workspace=workspace, home=self.home, trusted=True, given=given)
+        return build(config, workspace=workspace, home=self.home, trusted=True, parts=given)
 
     async def work(self, *replies: FakeReply, then: Sequence[str] = (CORRECTION,), **more: Any) -> None:
         """A run with these replies, and the person's next words in the same session, about something else."""
@@ -75,7 +75,7 @@ class Attacked:
         result = await app.runs.run(RunRequest("make the tests pass"), watch)
         for words in then:
             await app.runs.run(RunRequest(words, session=result.session_id), watch)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         self.chunks += watch.chunks
         store = store_of(app)
         self.deltas = store.deltas()
@@ -319,10 +319,10 @@ async def test_a_secret_from_a_file_a_page_a_server_or_a_command_is_written_down
     app = attacked.app("Nothing to do.")
     store = store_of(app)
     for delta in store.deltas("proposed"):
-        assert not isinstance(store.accept(delta.id), Refused), (
+        assert not isinstance(store.accept(delta.id), ChangeRefusal), (
             "the person may; what is told is redacted still"
         )
-    exported = "".join(write(store.load().bullets) for write in (json_text, ace_text, agents_text))
+    exported = "".join(write(store.load().bullets) for write in (format_json, format_ace, format_agents))
     await app.aclose()
     told = "".join(await attacked.told_next())
     spans = "".join(as_jsonl(attacked.chunks))

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import RunStarted
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.workspace.disk import DiskWorkspace
@@ -68,14 +68,14 @@ class Repository:
             workspace=DiskWorkspace((self.root,)),
             home=self.home,
             trusted=trusted,
-            given=Given(model=self.model, plugins=False, environ=environ),
+            parts=AppParts(model=self.model, plugins=False, environ=environ),
         )
 
 
 async def worked(app: App, said: str = "make the tests pass") -> list[Chunk]:
     watch = Watch()
     await app.runs.run(RunRequest(said), watch)
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     return watch.chunks
 
 
@@ -145,7 +145,7 @@ async def test_only_a_trusted_workspace_teaches(tmp_path: Path, *, trusted: bool
     await app.runs.run(
         RunRequest("No, always name tests after behaviour.", session=result.session_id), Watch()
     )
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert [each.content for each in store_of(app).deltas()] == [
         "Always name tests after behaviour."
     ] * trusted
@@ -169,7 +169,7 @@ async def test_a_secret_stands_in_no_byte_of_the_home(
     await app.runs.run(
         RunRequest(f"No, never use {CANARY} or {KNOWN} in the tests.", session=result.session_id), watch
     )
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     deltas = store_of(app).deltas()
     assert [each.status for each in deltas] == ["proposed"] * len(deltas)
     assert {"command_replaced", "corrected"} <= {each.why for each in deltas}

@@ -12,10 +12,10 @@ import pytest
 from daiku.domain.events import ApprovalAsked, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import CurationOperation, Reflected, Reflection
 from daiku.domain.playbook import Delta
-from daiku.playbook.learning import propose_asked
+from daiku.playbook.learning import propose_merges_and_removals
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
-from daiku.store.opening import open_tables, opened_place
+from daiku.run.request import RunRequest
+from daiku.store.opening import open_place, open_tables
 from tests.playbook.changed import applied
 from tests.playbook.happened import showed, told
 from tests.playbook.test_poisoned import active
@@ -27,7 +27,7 @@ from tests.tools.git.bench import in_the_home
 
 @pytest.fixture
 def store() -> Iterator[PlaybookStore]:
-    tables = open_tables(opened_place(None), "")
+    tables = open_tables(open_place(None), "")
     yield PlaybookStore(tables, "repository", "here")
     tables.close()
 
@@ -45,7 +45,7 @@ def test_a_lesson_by_merging_two_harmless_ones_waits(store: PlaybookStore) -> No
         Reflected(reflection=Reflection(), operations=(asked,)), run="run_10", parent="run_9", after=9
     )
     ended = told(RunFinished(status="completed"), run="run_9", after=8)
-    (made,) = propose_asked(store, [*chunks, *ended, *look], str)
+    (made,) = propose_merges_and_removals(store, [*chunks, *ended, *look], str)
     assert (made.type, made.status, made.content) == ("merge", "proposed", text)
     assert sorted(active(store)) == ["Keep functions short.", "Sort the imports."]
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from daiku.domain.playbook import SearchQuery
-from daiku.llm.embed import Embedder, HashedWords
+from daiku.models.embed import Embedder, HashedWords
 from daiku.playbook.search import PlaybookSearch
 from tests.playbook.quality import (
     Meanings,

@@ -16,7 +16,7 @@ import pytest
 from daiku.playbook.repository import find_first_commit, open_playbooks
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from daiku.tools.git.ownrun import GIT_UNAVAILABLE, read_git
 from daiku.workspace.repository import GitPlaces
 from tests.playbook.changed import add
@@ -55,7 +55,7 @@ def repository(folder: Path, *, commits: int = 2) -> Path:
 
 @pytest.fixture
 def database(database: Path | str) -> Iterator[Database]:
-    opened = open_tables(opened_place(database), "")
+    opened = open_tables(open_place(database), "")
     yield opened
     opened.close()
 

@@ -12,9 +12,9 @@ from daiku.app import App, build
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import RunFinished, RunStarted, ToolResponse
 from daiku.domain.runs import ApprovalMode
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.playbook.repository import open_playbooks
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.playbook.told import learn

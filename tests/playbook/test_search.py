@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.playbook import search as searches
-from daiku.playbook.search import PlaybookSearch, search_of
+from daiku.playbook.search import PlaybookSearch, build_search
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
 
@@ -108,7 +108,7 @@ class Meanings:
         if self.fails:
             raise LLMError(Failure(kind="connection", message=text("memory.matches_words")))
         self.asked.append(list(texts))
-        return [whole_vector([1.0, 0.1] if {"ice", "snow"} & set(t.split()) else [0.1, 1.0]) for t in texts]
+        return [to_integers([1.0, 0.1] if {"ice", "snow"} & set(t.split()) else [0.1, 1.0]) for t in texts]
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -170,13 +170,13 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
 ) -> None:
     """A server that is down or still loads its model must not keep every run from its lessons: words find them meanwhile."""
     waits: list[float] = []
-    look = searches.ServiceVectors._look
+    look = searches.ServiceVectors._collect
 
     def noted(self: searches.ServiceVectors, seconds: float) -> None:
         waits.append(seconds)
         look(self, seconds)
 
-    monkeypatch.setattr(searches.ServiceVectors, "_look", noted)
+    monkeypatch.setattr(searches.ServiceVectors, "_collect", noted)
     monkeypatch.setattr(searches, "WAITED_SECONDS", 0.01)
     slow = Slow()
     search = PlaybookSearch(slow)
@@ -190,7 +190,7 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
     slow.may_answer.set()
     assert slow.answered.wait(10)
     assert search._service is not None
-    while (pending := search._service._asked) is not None and not pending.vectors.done():
+    while (pending := search._service._request) is not None and not pending.vectors.done():
         pending.vectors.result(10)
     monkeypatch.setattr(searches, "WAITED_SECONDS", 10.0)
     assert vector_scores("snow falls") == [1.0, 0.0]
@@ -202,7 +202,7 @@ def test_the_settings_name_the_embedder() -> None:
     query = SearchQuery(query_text="run the tests")
     for embedder in ("", "openai/text-embedding-3-small"):
         settings: JsonObject = {"memory": {"embedder": embedder}, "playbook": {"alpha": 0.0}}
-        search = search_of(from_mapping(settings, {}))
+        search = build_search(from_mapping(settings, {}))
         assert search.search(query, LESSONS)[0].bullet.id == "tts-00001"
 
 
@@ -222,7 +222,7 @@ class Alike(Meanings):
     unrelated = 1.1
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        return [hashed_vector(each) for each in texts]
+        return [hash_vector(each) for each in texts]
 
 
 def test_what_is_left_out_makes_room_for_what_fits() -> None:

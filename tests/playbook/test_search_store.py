@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.playbook import Delta, Observation, SearchQuery
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect
@@ -266,7 +266,7 @@ class Counted:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         self.sizes.append(len(texts))
-        return [whole_vector([1.0 + said.count(str(at)) for at in range(self._size)]) for said in texts]
+        return [to_integers([1.0 + said.count(str(at)) for at in range(self._size)]) for said in texts]
 
     async def aclose(self) -> None:
         """Nothing is open."""

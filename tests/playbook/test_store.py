@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.playbook.sections import FOR_ALL_WORK, FOR_EVERYTHING, MOST_CHARACTERS
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Observation, Playbook
 from daiku.playbook import tables
+from daiku.playbook.rules.sections import FOR_ALL_WORK, FOR_EVERYTHING, MOST_CHARACTERS
 from daiku.playbook.store import PlaybookStore
 from tests.playbook.changed import add, applied, bullet, merge, refused, remove, update
 from tests.playbook.conftest import OpenPlaybook

@@ -126,7 +126,7 @@ def test_another_text_starts_again_and_the_same_in_other_words_does_not(store: P
     store.observe([Observation(run="r3", bullet=at, verdict="helpful", version=3)])
     assert counters(store, at) == (1, 0)
     seen = store.observations(bullet=at)
-    assert [(each.version, store.counts(each)) for each in seen] == [(1, False), (1, False), (3, True)]
+    assert [(each.version, store.is_counted(each)) for each in seen] == [(1, False), (1, False), (3, True)]
     applied(store.undo(other.id))
     assert counters(store, at) == (0, 2)
     applied(store.undo(reworded.id))

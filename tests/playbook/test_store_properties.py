@@ -7,9 +7,9 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.sections import BULLET_ID, SECTIONS
 from daiku.domain.playbook import Delta, Observation, Verdict
+from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.sections import BULLET_ID, SECTIONS
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables
 
@@ -63,7 +63,7 @@ def asked(store: PlaybookStore, does: Step) -> Delta:
             return Delta(id="", type="tag", bullet_id=one, tag=does.verdict)
 
 
-def carried_out(store: PlaybookStore, does: Step) -> Delta | Refused | None:
+def carried_out(store: PlaybookStore, does: Step) -> Delta | ChangeRefusal | None:
     match does.what:
         case "observe":
             seen = Observation(
@@ -93,7 +93,7 @@ def test_a_change_touches_nothing_but_what_it_says(past: list[Step], does: Step)
     before = lines(store)
     done = carried_out(store, does)
     now = lines(store)
-    if isinstance(done, Refused):
+    if isinstance(done, ChangeRefusal):
         assert now == before
     elif done is not None:
         named = {bullet.id for bullet in done.after}
@@ -157,7 +157,7 @@ def test_counters_are_sums_of_observations(past: list[Step]) -> None:
         bullet for delta in store.deltas("applied") if delta.type == "merge" for bullet in (delta.bullet_id,)
     }
     for bullet in store.load().bullets:
-        seen = [each.verdict for each in store.observations(bullet=bullet.id) if store.counts(each)]
+        seen = [each.verdict for each in store.observations(bullet=bullet.id) if store.is_counted(each)]
         if bullet.id not in taken:
             assert (bullet.helpful, bullet.harmful) == (seen.count("helpful"), seen.count("harmful"))
 

@@ -15,7 +15,7 @@ STATEMENTS = {
     name: sql
     for name, sql in vars(tables).items()
     if isinstance(sql, str) and re.match("SELECT|UPDATE|DELETE|WITH", sql) and name[0] != "_"
-} | {"bullets_of": tables.bullets_of(2)}
+} | {"bullets_query": tables.build_bullets_query(2)}
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WHOLE))

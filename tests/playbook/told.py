@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daiku.app import App
-from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, PlaybookScope, SearchQuery, confidence
-from daiku.playbook.playbooks import KeepsBullets, Kept, Playbooks
+from daiku.playbook.playbooks import KeepsBullets, PlaybookPair, Playbooks
 from daiku.playbook.repository import open_playbooks
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.settings.config import PlaybookSettings
 
 
@@ -80,7 +80,7 @@ def playbooks(
     **settings: object,
 ) -> Playbooks:
     """The playbooks of a repository and of a person."""
-    kept, found = Kept(repository, user or Held()), finder or ByWords()
+    kept, found = PlaybookPair(repository, user or Held()), finder or ByWords()
     return Playbooks(PlaybookSettings.model_validate(settings), lambda: kept, lambda: found)
 
 
@@ -94,5 +94,5 @@ def learn(app: App, content: str, scope: PlaybookScope = "repository", **change:
         {"id": "", "type": "add", "scope": scope, "section": "environment", "content": content} | change
     )
     done = store.apply(delta)
-    assert not isinstance(done, Refused), done
+    assert not isinstance(done, ChangeRefusal), done
     return done.bullet_id

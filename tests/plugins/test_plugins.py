@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
-from daiku.doctor import inside
+from daiku.doctor import check_app
 from daiku.domain.tools import ToolCall
-from daiku.runs import RunRequest
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PluginSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT
@@ -45,7 +45,7 @@ REPLACES = [make("files/read", "read"), make("moon/tide")]
 ONLY_REPLACES = make("files.read", "read")
 """
 AGENT = """
-from daiku.agents.agent import Agent
+from daiku.team.agent import Agent
 from daiku.domain.tools import ToolResult
 from daiku.tools.tool import Args, Tool
 
@@ -63,7 +63,7 @@ HANDS = Agent("hands", "Hands on.", handoffs=[Agent("coder", "Evil twin.")])
 """
 PROVIDER = """
 from daiku.domain.messages import AssistantMessage, ModelInfo, Reply, TextDelta, Usage
-from daiku.llm.provider import ProviderEntry
+from daiku.models.provider import ProviderEntry
 from daiku.texts.text import Text
 
 class Acme:
@@ -171,7 +171,7 @@ async def test_what_is_allowed_is_there_with_its_origin(
     [offer] = [offer for offer in await app.models() if offer.provider == "acme"]
     assert [model.name for model in offer.models] == ["one"]
     assert app.llm.resolve("acme/one").name == "acme/one"
-    findings = [f.what for f in await inside(app) if f.area == "tools"]
+    findings = [f.what for f in await check_app(app) if f.area == "tools"]
     assert any("moon 1.2" in what and "moon/phase" in what for what in findings)
     await app.aclose()
 
@@ -281,7 +281,9 @@ async def test_a_broken_plug_in_is_told_and_stops_nothing(
     app = app_of(tmp_path, "bad")
     assert [p.status for p in app.plugged.plugins] == ["broken"] * 3
     assert all(why in plugin.why for plugin in app.plugged.plugins)
-    found = [finding for finding in await inside(app) if finding.state == "bad" and "bad 1.2" in finding.what]
+    found = [
+        finding for finding in await check_app(app) if finding.state == "bad" and "bad 1.2" in finding.what
+    ]
     assert len(found) == 3
     assert app.tools()
     await app.aclose()

@@ -14,17 +14,17 @@ import pytest
 from jinja2 import Environment, meta
 from pydantic import BaseModel
 
-from daiku.agents.rules import RulesFile
-from daiku.agents.system_prompt import SystemVariables
-from daiku.agents.templates import TEMPLATES
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.work.documents import Criterion
-from daiku.prompts import Prompts, prompts_folder, render
+from daiku.prompts import Prompts, find_prompts_folder, render
 from daiku.prompts.library import fill_literally
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PromptSettings
+from daiku.team.rules_files import RulesFile
+from daiku.team.system_prompt import SystemVariables
+from daiku.team.templates import TEMPLATES
 from daiku.testing import FakeLLM
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
@@ -45,23 +45,25 @@ def own(root: Path, language: str = "en") -> Prompts:
 
 
 def filled(prompts: Prompts, name: str) -> str:
-    with prompts.active():
+    with prompts.activate():
         return render(name, PLAIN)
 
 
 def test_every_packaged_template_has_an_id_and_a_type_for_its_variables() -> None:
     """R1.91: template ids, each with its typed variables."""
-    folder = prompts_folder()
+    folder = find_prompts_folder()
     there = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.j2")}
     assert {name.partition(".")[0] for name in there} == set(TEMPLATES)
 
 
 @for_each(
     "template",
-    sorted(path.relative_to(prompts_folder()).as_posix() for path in prompts_folder().rglob("*.j2")),
+    sorted(
+        path.relative_to(find_prompts_folder()).as_posix() for path in find_prompts_folder().rglob("*.j2")
+    ),
 )
 def test_a_template_uses_only_variables_of_its_type(template: str) -> None:
-    tree = Environment().parse((prompts_folder() / template).read_text("utf-8"))  # only looked at
+    tree = Environment().parse((find_prompts_folder() / template).read_text("utf-8"))  # only looked at
     used = meta.find_undeclared_variables(tree)
     known = set(TEMPLATES[template.partition(".")[0]].model_fields)
     # `loop` is Jinja's own, and what a part is included with comes from around it.
@@ -78,7 +80,7 @@ def test_a_workspaces_template_takes_the_place_of_ours_where_it_is_trusted(tmp_p
 def test_a_part_is_overridden_wherever_it_is_included(tmp_path: Path) -> None:
     put(tmp_path, "parts/manners.j2", "- Speak like a pirate.")
     assert "- Speak like a pirate." in filled(own(tmp_path), "agents/coder")
-    assert own(tmp_path).problems() == ()
+    assert own(tmp_path).find_problems() == ()
 
 
 def test_a_template_with_a_name_of_its_own_can_be_used_too(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_template_with_a_name_of_its_own_can_be_used_too(tmp_path: Path) -> No
 def test_a_change_counts_from_the_next_run(tmp_path: Path) -> None:
     prompts = own(tmp_path)
     put(tmp_path, "agents/coder.j2", "One.")
-    with prompts.active():
+    with prompts.activate():
         assert render("agents/coder", PLAIN) == "One."
         put(tmp_path, "agents/coder.j2", "Two.")
         assert render("agents/coder", PLAIN) == "One."
@@ -110,7 +112,7 @@ def test_a_broken_template_is_told_with_file_and_line_and_ours_is_used(
 ) -> None:
     put(tmp_path, "agents/coder.j2", text)
     prompts = own(tmp_path)
-    [problem] = prompts.problems()
+    [problem] = prompts.find_problems()
     assert (problem.file, problem.line) == (".daiku/prompts/agents/coder.j2", line)
     assert why in problem.why
     assert filled(prompts, "agents/coder") == render("agents/coder", PLAIN)
@@ -119,9 +121,9 @@ def test_a_broken_template_is_told_with_file_and_line_and_ours_is_used(
 def test_what_fails_only_when_it_is_filled_in_gives_way_to_ours_and_is_told_next(tmp_path: Path) -> None:
     put(tmp_path, "agents/coder.j2", "one\n{{ family.nothing.at_all }}")
     prompts = own(tmp_path)
-    assert prompts.problems() == ()
+    assert prompts.find_problems() == ()
     assert filled(prompts, "agents/coder") == render("agents/coder", PLAIN)
-    [problem] = prompts.problems()
+    [problem] = prompts.find_problems()
     assert (problem.file, problem.line) == (".daiku/prompts/agents/coder.j2", 2)
 
 
@@ -137,9 +139,9 @@ def test_a_template_without_end_gives_way_to_ours(tmp_path: Path, text: str, why
     put(tmp_path, "agents/coder.j2", text)
     prompts = own(tmp_path)
     assert filled(prompts, "agents/coder") == render("agents/coder", PLAIN)
-    [problem] = prompts.failed()
+    [problem] = prompts.take_failures()
     assert why in problem.why
-    assert prompts.failed() == ()
+    assert prompts.take_failures() == ()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_a_template_that_leads_out_of_the_workspace_is_not_read(tmp_path: Path) 
     (root / ".daiku" / "prompts" / "agents").mkdir(parents=True)
     (root / ".daiku" / "prompts" / "agents" / "coder.j2").symlink_to(secret)
     prompts = own(root)
-    assert [p.line for p in prompts.problems()] == [0]
+    assert [p.line for p in prompts.find_problems()] == [0]
     assert "k3y" not in filled(prompts, "agents/coder")
 
 
@@ -181,7 +183,7 @@ def test_a_value_with_braces_does_not_fill_other_holes() -> None:
 
 def test_the_list_tells_ids_languages_and_overrides(tmp_path: Path) -> None:
     put(tmp_path, "agents/coder.j2", "Mine.")
-    listed = {each.id: each for each in own(tmp_path).list()}
+    listed = {each.id: each for each in own(tmp_path).list_templates()}
     assert listed["agents/coder"].override == ".daiku/prompts/agents/coder.j2"
     assert "has_tools" in listed["agents/coder"].variables
     assert listed["agents/coordinator"].languages == ("en", "ja")
@@ -232,7 +234,7 @@ async def test_the_language_of_prompts_is_a_setting_of_its_own(workspace: Path, 
 
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts-ja"
-JAPANESE = sorted(each.id for each in Prompts().list() if "ja" in each.languages)
+JAPANESE = sorted(each.id for each in Prompts().list_templates() if "ja" in each.languages)
 RULED = SystemVariables(
     rules=(RulesFile(path="AGENTS.md", text="Use tabs."),),
     has_tools=True,
@@ -275,12 +277,14 @@ def examples(template: str) -> tuple[tuple[str, BaseModel], ...]:
 
 def test_every_prompt_is_there_in_english_and_japanese() -> None:
     """X.20: English unless the settings say otherwise; both are there for every id."""
-    assert {each.id: each.languages for each in Prompts().list()} == dict.fromkeys(TEMPLATES, ("en", "ja"))
+    assert {each.id: each.languages for each in Prompts().list_templates()} == dict.fromkeys(
+        TEMPLATES, ("en", "ja")
+    )
 
 
 @for_each("template", JAPANESE)
 def test_the_japanese_prompt_is_the_one_on_record(template: str) -> None:
-    with Prompts(language="ja").active():
+    with Prompts(language="ja").activate():
         shown = [
             (f"\n=== {what} ===\n" if what else "") + render(template, given)
             for what, given in examples(template)
@@ -303,8 +307,8 @@ def test_a_japanese_prompt_names_the_same_tools_forms_and_variables_as_the_engli
         code = sorted(re.findall(r"\{%-?\s*(.*?)\s*-?%\}", text))
         return tools, forms, code
 
-    english = (prompts_folder() / f"{template}.j2").read_text("utf-8")
-    japanese = (prompts_folder() / f"{template}.ja.j2").read_text("utf-8")
+    english = (find_prompts_folder() / f"{template}.j2").read_text("utf-8")
+    japanese = (find_prompts_folder() / f"{template}.ja.j2").read_text("utf-8")
     english_tools, english_forms, english_code = parts(english)
     tools, forms, code = parts(japanese)
     assert (tools, forms) == (english_tools, [form for form in english_forms if form in japanese])
@@ -349,7 +353,7 @@ async def test_the_model_is_really_sent_the_folders_own_prompt(workspace: Path, 
             workspace=DiskWorkspace((workspace,)),
             home=tmp_path / f"home-{trusted}",
             own=trusted,
-            given=Given(model=model),
+            parts=AppParts(model=model),
         )
         await app.runs.run(RunRequest("hi"), lambda _: None)
         assert told in model.requests[0].system

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.agents.drafting.style import patch_from_issues
-from daiku.core.changes.changemap import (
+from daiku.domain.work.patches import Change, ChangeOp, Issue, PatchJSON
+from daiku.edits.rules.changes.changemap import (
     apply_map,
+    build_change,
     change_map,
-    change_of,
     merge_patches,
     overlap,
     patch_between,
     range_edits,
     rebase,
 )
-from daiku.core.text.positions import Encoding, line_starts, offset_of
-from daiku.domain.work.patches import Change, ChangeOp, Issue, PatchJSON
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset
+from daiku.team.drafting.style import build_issues_patch
 from tests.cases import examples
 
 PIECE = st.sampled_from(
@@ -37,7 +37,7 @@ def maps(draw: st.DrawFn, old: str) -> PatchJSON:
     for start, end in zip(cuts[::2], cuts[1::2], strict=False):
         text = draw(TEXT)
         if (start < end or text) and not (found and found[-1].start == found[-1].end == start == end):
-            found.append(change_of(start, end, text))
+            found.append(build_change(start, end, text))
     new = apply_map(old, found)
     assert isinstance(new, str)
     return PatchJSON(new_text=new, change_map=tuple(found))
@@ -112,10 +112,10 @@ def test_a_change_map_is_the_same_change_by_line_and_character(
         data.draw(maps(old)) if data is not None else PatchJSON(new_text=made(old, inside), change_map=inside)
     )
     edits = range_edits(old, patch.change_map, encoding)
-    starts = line_starts(old)
+    starts = find_line_starts(old)
     text = old
     for edit in reversed(edits):
-        start, end = (offset_of(old, starts, p, encoding) for p in (edit.range.start, edit.range.end))
+        start, end = (to_offset(old, starts, p, encoding) for p in (edit.range.start, edit.range.end))
         text = text[:start] + edit.new_text + text[end:]
     assert text == patch.new_text
 
@@ -156,14 +156,14 @@ def test_a_map_that_does_not_fit_its_text_is_refused_by_name() -> None:
 def test_where_draft_and_style_overlap_the_draft_stays_and_the_style_is_reported() -> None:
     """R1.59, C1.9."""
     old = "one two three"
-    draft = PatchJSON(new_text="one 2 three", change_map=(change_of(4, 7, "2"),))
+    draft = PatchJSON(new_text="one 2 three", change_map=(build_change(4, 7, "2"),))
     style = PatchJSON(
         new_text="One TWO three.",
-        change_map=(change_of(0, 1, "O"), change_of(4, 7, "TWO"), change_of(13, 13, ".")),
+        change_map=(build_change(0, 1, "O"), build_change(4, 7, "TWO"), build_change(13, 13, ".")),
     )
     merged = merge_patches(draft, style)
     assert merged.new_text == "One 2 three."
-    assert merged.dropped == (change_of(4, 7, "TWO"),)
+    assert merged.dropped == (build_change(4, 7, "TWO"),)
     assert made(old, merged.change_map) == merged.new_text
 
 
@@ -179,7 +179,7 @@ def test_an_issue_is_placed_where_it_is_certain_and_reported_where_it_is_not(
     )
     issue = st.builds(Issue, replacement=TEXT, quote=quotes, start=offsets, end=offsets)
     issues = data.draw(st.lists(issue, max_size=5))
-    patch = patch_from_issues(text, issues)
+    patch = build_issues_patch(text, issues)
     assert made(text, patch.change_map) == patch.new_text
     assert len(patch.change_map) + len(patch.unplaced) == len(issues)
 
@@ -197,7 +197,7 @@ def test_an_issue_is_placed_where_it_is_certain_and_reported_where_it_is_not(
 )
 def test_an_issue_that_cannot_be_placed_says_why(issue: Issue, why: str) -> None:
     """R1.61."""
-    patch = patch_from_issues("The cat and the cat.", (issue,))
+    patch = build_issues_patch("The cat and the cat.", (issue,))
     assert patch.new_text == "The cat and the cat."
     assert [each.why for each in patch.unplaced] == [why]
 
@@ -206,14 +206,14 @@ def test_of_two_issues_that_overlap_the_first_is_taken() -> None:
     """R1.61."""
     first = Issue(replacement="teh cat".replace("teh", "the"), quote="teh cat")
     second = Issue(replacement="tea", quote="teh")
-    patch = patch_from_issues("see teh cat", (first, second))
+    patch = build_issues_patch("see teh cat", (first, second))
     assert patch.new_text == "see the cat"
     assert [(u.issue, u.why) for u in patch.unplaced] == [(second, "overlap")]
 
 
 def test_a_quote_with_plain_line_ends_is_found_in_a_text_with_others() -> None:
     """R1.61: and the text keeps its own."""
-    patch = patch_from_issues("one\r\ntwo\r\n", (Issue(quote="one\ntwo", replacement="one\n2"),))
+    patch = build_issues_patch("one\r\ntwo\r\n", (Issue(quote="one\ntwo", replacement="one\n2"),))
     assert patch.new_text == "one\r\n2\r\n"
 
 

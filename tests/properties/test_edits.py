@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.changemap import apply_map, change_map
-from daiku.core.changes.diff import line_ops, patch_diff, split_lines, stat
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
+from daiku.edits.rules.changes.changemap import apply_map, change_map
+from daiku.edits.rules.changes.diff import compute_line_ops, render_patch, split_lines, stat
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, list_paths, parse_patch
 from tests.cases import examples
 
 # Few different lines, so that blocks repeat; odd separators, blanks and signs of diffs among them.
@@ -32,10 +32,10 @@ def change(old: str | None, new: str | None) -> Patch:
 def test_applying_the_diff_of_two_texts_gives_the_second(old: str, new: str) -> None:
     assume(new.strip() or not old.strip())
     assume(old != new)
-    diff = patch_diff(change(old, new))
+    diff = render_patch(change(old, new))
     intents = parse_patch(diff)
     assert not isinstance(intents, Refusal), intents.text
-    assert paths_of(intents) == ("f",)
+    assert list_paths(intents) == ("f",)
     patch = build_patch(intents, {"f": old})
     assert not isinstance(patch, Refusal), patch.text
     assert patch.files[0].new == new
@@ -46,7 +46,7 @@ def test_line_operations_cover_both_texts_in_order(old: str, new: str) -> None:
     before, after = split_lines(old), split_lines(new)
     assert "".join(before) == old
     i = k = 0
-    for op, i1, i2, k1, k2 in line_ops(before, after):
+    for op, i1, i2, k1, k2 in compute_line_ops(before, after):
         assert (i1, k1) == (i, k)
         assert op != "equal" or before[i1:i2] == after[k1:k2]
         i, k = i2, k2

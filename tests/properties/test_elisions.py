@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.elisions import fill_text
-from daiku.core.edits.patch import build_patch, parse_patch
-from daiku.core.matching.indents import indent_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.elisions import fill_text
+from daiku.edits.rules.matching.indents import get_indent
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch
 
 MARKS = (
     "# ... existing code ...",
@@ -87,7 +87,7 @@ def _elided(draw: st.DrawFn, stretch: list[str], mark: str, *, first: bool, last
     out = stretch[start:end]
     if not any(line.strip() for line in out) or not draw(st.booleans()):
         return stretch
-    depth = min((indent_of(line) for line in out if line.strip()), key=len)
+    depth = min((get_indent(line) for line in out if line.strip()), key=len)
     return [*stretch[:start], depth + mark, *stretch[end:]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.text.truncate import fence_as_data
+from daiku.texts.rules.truncate import fence_as_data
 from tests.cases import examples
 
 PIECES = st.sampled_from(

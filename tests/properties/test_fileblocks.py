@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
 
 LINE = st.sampled_from(
     [

@@ -5,10 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.state.condense import Window, plan_condensing
-from daiku.core.state.fold import apply, fold
-from daiku.core.state.shorten import Reading
-from daiku.core.state.state import State
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.events import (
     Event,
@@ -22,6 +18,10 @@ from daiku.domain.events import (
 from daiku.domain.held import Compacted, Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import Effect, ToolCall
+from daiku.run.rules.state.condense import ContextWindow, plan_condensing
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.shorten import Reading
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 
 ids = st.sampled_from([f"c{i}" for i in range(6)])
@@ -114,7 +114,7 @@ def test_a_conversation_that_was_condensed_still_pairs_calls_with_results(
     if state.calls.pending:
         return
     effects: dict[str, Effect] = {"files/read": "read"}
-    window = Window(limit, lambda: 5, lambda m: 30 * len(m), Reading(lambda call: call, effects.get))
+    window = ContextWindow(limit, lambda: 5, lambda m: 30 * len(m), Reading(lambda call: call, effects.get))
     how = plan_condensing(state, window, refused=refused)
     if how is None:
         return

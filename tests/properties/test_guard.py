@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.commands.judge import CommandRules, judge, strip_cd
-from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
-from daiku.core.guard.referenced_paths import lexical_path
-from daiku.core.protected.addresses import parse_url, why_local
-from daiku.core.protected.paths import holds_secrets, why_protected
-from daiku.core.text.visible import show_hidden
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
+from daiku.guard.rules.grant_words import describe_grant
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.protected.addresses import explain_local, parse_url
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
+from daiku.guard.rules.referenced_paths import lexical_path
+from daiku.texts.rules.visible import show_hidden
 from tests.cases import examples, for_each
 
 HARMLESS = ["git status", "git log", "git diff", "git show", "ls", "echo", "cat", "printf x", "true", "head", "sort", "uniq", "find .", "grep x",
@@ -211,12 +211,12 @@ def test_a_protected_file_is_known_in_every_spelling(path: str, tricks: list[str
                 spelled = "/w/" + spelled
             case _:
                 raise AssertionError(trick)
-    assert why_protected(spelled), spelled
+    assert explain_protection(spelled), spelled
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_a_path_that_can_be_looked_at(path: str) -> None:
-    why_protected(path)
+    explain_protection(path)
     holds_secrets(path)
 
 
@@ -317,7 +317,7 @@ def test_any_arguments_at_all_get_a_verdict_and_never_an_exception(
     assert given_.answer in ("allow", "ask", "deny")
     plain_edit = given_.answer == "ask" and given_.kind == "edit"  # the change itself is shown
     assert given_.why or plain_edit
-    grant_in_words(given_.key)
+    describe_grant(given_.key)
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(URL_PIECES), max_size=9).map("".join)))
@@ -326,7 +326,7 @@ def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> Non
     place = parse_url(text)
     assert place if isinstance(place, str) else place.host
     if not isinstance(place, str):
-        why_local(place)
+        explain_local(place)
         assert "@" not in place.url.split("/", 3)[2]
 
 

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import daiku.lsp.documents.editor
-from daiku.core.text.positions import line_starts, offset_of, position_of
+import daiku.fronts.lsp.documents.editor
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.lsp.documents.editor_queries import ClientEditor
-from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.server import serve
+from daiku.edits.rules.positions import find_line_starts, to_offset, to_position
+from daiku.fronts.lsp.documents.editor_queries import ClientEditor
+from daiku.fronts.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.server import serve
 from daiku.settings.config import Config
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
@@ -82,10 +82,10 @@ class Desk:
             self.client.notify("textDocument/didChange", params)
 
     def change(self, start: int, end: int, new: str, delay: int) -> None:
-        starts = line_starts(self.text)
+        starts = find_line_starts(self.text)
         span = {
-            "start": position_of(self.text, starts, start, "utf-16").model_dump(),
-            "end": position_of(self.text, starts, end, "utf-16").model_dump(),
+            "start": to_position(self.text, starts, start, "utf-16").model_dump(),
+            "end": to_position(self.text, starts, end, "utf-16").model_dump(),
         }
         self.text = self.text[:start] + new + self.text[end:]
         self.version += 1
@@ -117,9 +117,9 @@ class Desk:
             return {"applied": False, "failureReason": "the document has changed"}
         before = self.text
         for edit in reversed(change["edits"]):
-            starts = line_starts(self.text)
+            starts = find_line_starts(self.text)
             from_, to = (Position(**edit["range"][end]) for end in ("start", "end"))
-            a, b = (offset_of(self.text, starts, p, "utf-16") for p in (from_, to))
+            a, b = (to_offset(self.text, starts, p, "utf-16") for p in (from_, to))
             self.change(a, b, edit["newText"], 0)
         try:
             assert self.text == self.intended(before), (before, self.text)
@@ -208,7 +208,7 @@ class Place:
         self.files = self.connection.workspace
         self.checkpoints = CheckpointStore(self.root.parent / "home", self.files)
         self.editor = ClientEditor(self.connection.protocol, self.connection.documents, self.files)
-        self.registry = ToolRegistry(file_tools())
+        self.registry = ToolRegistry(build_file_tools())
 
     def play(self, keys: list[Keys], works: list[Work]) -> Desk:
         return self.runner.run(interleaved(self, keys, works))
@@ -242,7 +242,7 @@ async def interleaved(at: Place, keys: list[Keys], works: list[Work]) -> Desk:
     assert left == +desk.alive, "a character was lost or came twice"
     document = at.connection.documents.at(place)
     assert document is not None
-    assert document.shown == desk.text, "server and editor have different texts"
+    assert document.displayed_text == desk.text, "server and editor have different texts"
     assert agent.done == desk.applied
     at.client.notify("textDocument/didClose", {"textDocument": {"uri": desk.uri}})
     place.unlink()
@@ -273,7 +273,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The desk says what it has to say within 2 ms."""
-    monkeypatch.setattr(daiku.lsp.documents.editor, "REPORT_SECONDS", 0.05)
+    monkeypatch.setattr(daiku.fronts.lsp.documents.editor, "REPORT_SECONDS", 0.05)
 
 
 @settings(

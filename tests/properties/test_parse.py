@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.plans.reply import read_plan
-from daiku.core.replies.parse import Unreadable, partial_json, read_json
-from daiku.core.textcalls.codecs import FormatProblem, decode
-from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.parse import Unreadable, parse_partial_json, read_json
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.team.rules.plans.reply import read_plan
 from daiku.texts.text import Text
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -62,7 +62,7 @@ def test_reading_anything_gives_a_value_or_a_reason(reply: str) -> None:
         for finish in ("stop", "length"):
             said = decode(AssistantMessage(text=Text(reply)), protocol, finish=finish)
             assert not isinstance(said, FormatProblem) or said.problem
-    partial_json(reply)
+    parse_partial_json(reply)
 
 
 @given(fragments, st.lists(st.integers(0, 200), max_size=8))
@@ -92,5 +92,5 @@ def test_prose_is_shown_unchanged(reply: str) -> None:
 
 @given(objects, st.integers(1, 200))
 def test_unfinished_arguments_never_show_what_is_not_there(value: dict[str, JsonValue], cut: int) -> None:
-    seen = partial_json(json.dumps(value)[:cut])
+    seen = parse_partial_json(json.dumps(value)[:cut])
     assert seen is None or (isinstance(seen, dict) and set(seen) <= set(value))

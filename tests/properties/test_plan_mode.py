@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daiku.agents.table import find_agent
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
-from daiku.runs import RunRequest
-from daiku.tools.table import builtin_tools
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.run.request import RunRequest
+from daiku.team.table import find_agent
+from daiku.tools.table import build_builtin_tools
 from tests.runs.playing import Watch, make_app
 
 CHANGES: frozenset[Effect] = frozenset({"edit", "command", "mcp"})
@@ -89,7 +89,7 @@ def test_no_grant_and_no_setting_lets_plan_mode_change_anything(
 
 
 def test_every_tool_that_changes_something_is_tried_here() -> None:
-    tools = builtin_tools(editor=True)
+    tools = build_builtin_tools(editor=True)
     assert {t.name for t in tools if t.effect in CHANGES} <= EVIL.keys()
 
 

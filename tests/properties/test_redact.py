@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard import redact as redact_module
-from daiku.core.guard.known_values import MIN_SECRET, KnownValues
-from daiku.core.guard.redact import MARK, Redactor, may_contain_secret, redact_encoded, redact_json
-from daiku.core.text.patterns import WordSearch
+from daiku.guard.rules import redact as redact_module
+from daiku.guard.rules.known_values import MIN_SECRET, KnownValues
+from daiku.guard.rules.redact import MARK, Redactor, may_contain_secret, redact_encoded, redact_json
+from daiku.texts.rules.patterns import WordSearch
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 

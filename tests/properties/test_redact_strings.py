@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.redact import MARK, Redactor, redact_encoded, redact_json
+from daiku.guard.rules.redact import MARK, Redactor, redact_encoded, redact_json
 from tests.cases import examples, for_each
 
 TOKEN = "ghp_" + "aB1" * 12

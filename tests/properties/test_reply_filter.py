@@ -8,8 +8,6 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.messages import (
     AssistantMessage,
     ModelEvent,
@@ -19,7 +17,9 @@ from daiku.domain.messages import (
     ThinkingDelta,
     Usage,
 )
-from daiku.llm.reply_filter import ReplyFilter
+from daiku.models.reply_filter import ReplyFilter
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.models.rules.textcalls.parsed_calls import OfferedTools
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import TOOLS, C
@@ -37,7 +37,7 @@ PARTS = st.sampled_from(
 def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]:
     """The text and the thoughts that are shown of a reply in the end."""
     text, thought = "", ""
-    reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), own=own))
+    reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), text_protocol=own))
     whole = "".join(pieces := list(pieces))
     events: list[ModelEvent] = [
         *map(TextDelta, pieces),

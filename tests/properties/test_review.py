@@ -5,11 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.changes.choose import ChosenHunks, part_of, shown_hunks
-from daiku.core.changes.diff import patch_diff, split_lines
-from daiku.core.changes.review import FileReview, after_decision, after_edit, after_typing, hunks_of, lines_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, FileKind, Patch
+from daiku.edits.rules.changes.choose import ChosenHunks, parse_hunks, select_hunks
+from daiku.edits.rules.changes.diff import render_patch, split_lines
+from daiku.edits.rules.changes.review import (
+    FileReview,
+    after_decision,
+    after_edit,
+    after_typing,
+    get_lines,
+    list_hunks,
+)
+from daiku.edits.rules.matching.refusal import Refusal
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n", "long line\n"])
 texts = st.builds(
@@ -19,7 +26,7 @@ texts = st.builds(
 
 def consistent(review: FileReview) -> None:
     """The spans lead from one text to the other."""
-    base, now = lines_of(review.base), lines_of(review.now)
+    base, now = get_lines(review.base), get_lines(review.now)
     made: list[str] = []
     at = new = 0
     for span in review.spans:
@@ -46,7 +53,7 @@ def test_rejecting_all_gives_back_what_was_and_accepting_all_leaves_the_text(a: 
     consistent(review)
     assert review.base == a
     assert after_decision(review, accept=False).now == a
-    every = {hunk.id for hunk in hunks_of(review)}
+    every = {hunk.id for hunk in list_hunks(review)}
     assert after_decision(review, accept=False, ids=every).now == a
     assert after_decision(review, accept=True, ids=every).base == c
     assert not after_decision(review, accept=True, ids=every).spans
@@ -57,7 +64,7 @@ def test_any_order_of_decisions_is_applying_exactly_the_accepted_hunks(
     a: str, b: str, data: st.DataObject
 ) -> None:
     review = changed(a, b)
-    hunks = hunks_of(review)
+    hunks = list_hunks(review)
     wanted = {h.id: data.draw(st.booleans()) for h in hunks}
     lines = split_lines(a)
     for hunk in reversed(hunks):
@@ -79,7 +86,7 @@ def test_typing_and_edits_in_any_order_lead_to_the_text_that_is_there(
         review = after_typing(review, text) if person else after_edit(review, text, f"e{number}")
         consistent(review)
         assert review.now == text
-        untouched = {h.id for h in hunks_of(review) if not h.span.touched}
+        untouched = {h.id for h in list_hunks(review) if not h.span.touched}
         after = after_decision(review, accept=False, ids=untouched)
         consistent(after)
 
@@ -103,17 +110,17 @@ def test_typing_beside_the_edits_survives_every_decision(plan: list[int], data: 
         ]
 
     review = after_edit(FileReview("".join(before), "".join(before)), whole(daiku), "e")
-    names = {h.id for h in hunks_of(review)}
+    names = {h.id for h in list_hunks(review)}
     review = after_typing(review, whole(person(daiku)))
     consistent(review)
-    assert {h.id for h in hunks_of(review)} == names
+    assert {h.id for h in list_hunks(review)} == names
     assert not any(s.touched for s in review.spans)
     plain = [f"line {i}\n" for i in range(len(plan))]
     assert after_decision(review, accept=False).now == whole(person(plain))
     rejected = {n for n in names if data.draw(st.booleans())}
     kept = after_decision(review, accept=False, ids=rejected)
     middle = [
-        plain[i] if any(f"line {i}\n" in h.old and h.id in rejected for h in hunks_of(review)) else daiku[i]
+        plain[i] if any(f"line {i}\n" in h.old and h.id in rejected for h in list_hunks(review)) else daiku[i]
         for i in range(len(plan))
     ]
     assert kept.now == whole(person(middle))
@@ -145,11 +152,11 @@ def test_the_chosen_hunks_and_those_left_out_make_the_whole_edit(
             if old != new
         )
     )
-    diff = patch_diff(patch)
-    count = len(shown_hunks(diff))
-    assert "".join(p.body for p in shown_hunks(diff)).count("\n") <= diff.count("\n")
+    diff = render_patch(patch)
+    count = len(parse_hunks(diff))
+    assert "".join(p.body for p in parse_hunks(diff)).count("\n") <= diff.count("\n")
     wanted = tuple(i for i in range(count) if data.draw(st.booleans()))
-    part = part_of(patch, ChosenHunks(diff, wanted))
+    part = select_hunks(patch, ChosenHunks(diff, wanted))
     assert not isinstance(part, Refusal)
     files = {change.path: change.old for change in patch.files}
     for change in part.patch.files:
@@ -160,5 +167,5 @@ def test_the_chosen_hunks_and_those_left_out_make_the_whole_edit(
         assert files[change.path] == change.old
         files[change.path] = change.new
     assert files == {change.path: change.new for change in patch.files}
-    kept = len(shown_hunks(patch_diff(part.patch))) if part.patch.files else 0
+    kept = len(parse_hunks(render_patch(part.patch))) if part.patch.files else 0
     assert kept == len(wanted)

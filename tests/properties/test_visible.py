@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.text.visible import escape_invisible_json, restore_invisible, show_hidden, show_invisible
+from daiku.texts.rules.visible import escape_invisible_json, restore_invisible, show_hidden, show_invisible
 from tests.cases import examples, for_each
 
 HIDDEN = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080), 0x200B, 0x200E, 0x200F, 0xFEFF, 0x061C,

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.agent import Agent
 from daiku.app import App, build
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import UsageError
 from daiku.domain.events import HandoffStart, Notice
-from daiku.guardrails.guardrail import Guardrail
-from daiku.llm.table import LLMSettings
-from daiku.routing.model import LLMRouter
-from daiku.routing.rules import RuleRouter
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
-from daiku.sdk.runner import Runner
+from daiku.guard.guardrails.guardrail import Guardrail
+from daiku.library.runner import Runner
+from daiku.models.table import LLMSettings
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.settings.config import Config, GuardrailSettings, RouterSettings
+from daiku.team.agent import Agent
+from daiku.team.routing.model import LLMRouter
+from daiku.team.routing.rule_router import RuleRouter
 from daiku.testing import FakeLLM
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch

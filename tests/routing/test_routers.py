@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import Router
 from daiku.domain.errors import Failure, LLMRequestError, UsageError
 from daiku.domain.runs import Route
-from daiku.routing.model import LLMRouter
-from daiku.routing.rules import RuleRouter
+from daiku.run.rules.outside import Router
+from daiku.team.routing.model import LLMRouter
+from daiku.team.routing.rule_router import RuleRouter
 from daiku.testing import FakeLLM
 from daiku.texts.text import Text
 
@@ -98,7 +98,7 @@ async def test_where_the_model_names_nobody_the_rules_decide(reply: str | Callab
 
 
 async def test_a_model_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daiku.routing.model.SECONDS", 0.05)
+    monkeypatch.setattr("daiku.team.routing.model.SECONDS", 0.05)
 
     class Silent:
         async def stream(self, request: object) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 

@@ -11,8 +11,8 @@ import pytest
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import AgentEnd, AgentStart, RunFinished, RunStarted
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 DURABLE_NOT = ("delta", "thinking", "tool_output")

@@ -12,8 +12,8 @@ import pytest
 from daiku.app import App, build
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import UsageError
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings import from_mapping
 from daiku.settings.config import AgentsSettings, Config
 from daiku.workspace.disk import DiskWorkspace

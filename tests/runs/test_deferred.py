@@ -8,8 +8,8 @@ from typing import Any
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ToolCallEvent, ToolResponse
 from daiku.domain.runs import Mode
-from daiku.runs import RunRequest
-from daiku.runs.ports.replies import Replies
+from daiku.run.ports.replies import Replies
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 
 Json = dict[str, Any]

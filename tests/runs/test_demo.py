@@ -14,9 +14,9 @@ from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import ApprovalAsked, MessageEvent, PlanEvent, ToolResponse
-from daiku.llm.scripted import read_script
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.models.scripted import read_script
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT

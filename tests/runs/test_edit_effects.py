@@ -9,7 +9,7 @@ import pytest
 
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ToolResponse
 from daiku.domain.runs import ApprovalMode
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_mcp import Person
 

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from daiku.core.state.fold import fold
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import Cursor, Position
-from daiku.runs import RunRequest, Runs, starting
-from daiku.runs.recorded.history import events_of
-from daiku.runs.recorded.replay import replay
+from daiku.run import starting
+from daiku.run.recorded.history import events_of
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
+from daiku.run.runs import Runs
 from tests.runs.playing import Watch, make_app, shell
 
 SAYS = {"text": "Done."}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.proof.gate import LEAVE, VOUCH
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, InputAsked, Notice, PlanEvent, ToolResponse
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.team.rules.proof.gate import LEAVE, VOUCH
 from tests.runs.playing import Watch, make_app, shell
 
 Line = dict[str, Any]

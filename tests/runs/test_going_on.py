@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state.fold import fold
 from daiku.domain.events import ApprovalAsked, Delta, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.tools import ToolCall
-from daiku.runs import RunRequest
-from daiku.runs.recorded.history import events_of
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.history import events_of
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
 from tests.runs.nested.test_team import CODER, TWO_STEPS, by
 from tests.runs.playing import Watch, make_app, shell
 

@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from daiku.agents.coding.explorer import EXPLORER
-from daiku.agents.table import AGENTS
 from daiku.app import App
-from daiku.core.ports import Guard
 from daiku.domain.errors import GuardrailViolation
 from daiku.domain.events import Delta, HandoffEnd, MessageEvent, Notice, ToolResponse
 from daiku.domain.runs import ContextItem
-from daiku.guardrails.guardrail import Guardrail
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.replay import replay
+from daiku.guard.guardrails.guardrail import Guardrail
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import Guard
+from daiku.run.runs import Runs
+from daiku.team.coding.explorer import EXPLORER
+from daiku.team.table import AGENTS
 from daiku.texts.text import render
 from tests.runs.playing import Watch, make_app, shell
 
@@ -66,7 +67,7 @@ async def test_a_blocked_request_is_in_no_later_request_of_the_conversation(play
     first = await runs.run(RunRequest("a forbidden thing"), watch)
     again = await runs.run(RunRequest("a nice thing?", session=first.session_id), watch)
     assert (again.status, again.text) == ("completed", "Fine.")
-    state = runs._past[first.session_id].state
+    state = runs._cached[first.session_id].state
     assert not any("forbidden" in message.text for message in state.conversation.messages)
     assert (await runs.resume(first.run_id, watch)).status == "failed", "resumed, it repeats its result"
 
@@ -185,7 +186,7 @@ async def test_an_agents_own_guardrails_judge_what_it_is_handed(
 ) -> None:
     """Those of the run judge too: neither takes the other's place."""
     picky = replace(EXPLORER, guardrails=(Guardrail(regex_blocks=["attic"]),))
-    monkeypatch.setattr("daiku.agents.table.AGENTS", {**AGENTS, "explorer": picky})
+    monkeypatch.setattr("daiku.team.table.AGENTS", {**AGENTS, "explorer": picky})
     hand = {"tool": "agent/handoff", "args": {"agent": "explorer", "request": "look in the attic"}}
     runs = play((Guardrail(regex_blocks=["cellar"]),), {"calls": [hand]}, {"text": "Not there."})
     watch = Watch()

@@ -12,8 +12,8 @@ import pytest
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 from tests.runs.test_kill import killed_in_child
 

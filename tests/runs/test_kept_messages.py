@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.state.condense import WORK_KEPT, WORK_SHARE, Window, is_full, plan_condensing
-from daiku.core.state.shorten import Reading
-from daiku.core.state.state import Conversation, State
 from daiku.domain.events import Compacted
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.condense import WORK_KEPT, WORK_SHARE, ContextWindow, is_full, plan_condensing
+from daiku.run.rules.state.shorten import Reading
+from daiku.run.rules.state.state import Conversation, State
 from daiku.texts.text import Text
 from tests.runs.playing import Watch
 from tests.runs.windowed import Played, app_over
@@ -22,8 +22,10 @@ from tests.runs.windowed import Played, app_over
 LIMIT = 10_000
 
 
-def window(limit: int, kept: int = WORK_KEPT) -> Window:
-    return Window(limit, lambda: 100, lambda messages: sum(len(m.text) for m in messages), _reading(), kept)
+def window(limit: int, kept: int = WORK_KEPT) -> ContextWindow:
+    return ContextWindow(
+        limit, lambda: 100, lambda messages: sum(len(m.text) for m in messages), _reading(), kept
+    )
 
 
 def _reading() -> Reading:

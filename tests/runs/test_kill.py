@@ -19,9 +19,9 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import EPHEMERAL
 from daiku.domain.runs import RunResult
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.models.table import LLMSettings
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.ports import FoundLesson
-from daiku.core.state.fold import fold
 from daiku.dataclass import replace
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import HandoffEnd, Notice, RunFinished, RunStarted
 from daiku.domain.held import Lesson
 from daiku.domain.runs import ApprovalMode
-from daiku.runs import RunRequest, Runs, recalling
-from daiku.runs.recorded.history import events_of
-from daiku.runs.recorded.replay import replay
+from daiku.run import recalling
+from daiku.run.recorded.history import events_of
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import FoundLesson
+from daiku.run.rules.state.fold import fold
+from daiku.run.runs import Runs
 from daiku.texts.text import Text
 from tests.playbook.told import Held, bullet, playbooks
 from tests.runs.playing import Watch, make_app, shell
@@ -101,7 +103,7 @@ async def test_the_system_prompt_is_the_same_with_and_without_lessons(tmp_path: 
         app = told_app(folder, {"text": "one"}, advice=advice)
 
         def note(chunk: Any, app: App = app, place: str = str(folder)) -> None:
-            if (told := app.runs.told(chunk.run)) is not None and told.system:
+            if (told := app.runs.model_prompt(chunk.run)) is not None and told.system:
                 prompts.append(told.system.replace(place, ""))
 
         await app.runs.run(RunRequest("run the tests"), note)

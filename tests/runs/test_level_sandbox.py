@@ -12,10 +12,10 @@ from daiku.app import build
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import ToolResponse
 from daiku.domain.runs import ClientApprovals
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.guard.sandbox import bubblewrap
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
-from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app, shell
 

@@ -1,11 +1,11 @@
-"""Looks that runs share: as many as must be, never one that began too early, none that nobody waits for."""
+"""Lookups that runs share: as few as possible, none that began too early, none without a waiting caller."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 
-from daiku.runs.starting import Looks
+from daiku.run.starting import SharedLookups
 
 
 @dataclass
@@ -35,7 +35,7 @@ async def begun() -> None:
 
 
 async def test_a_hundred_that_ask_at_once_share_one_look() -> None:
-    looks, folder = Looks(), Folder()
+    looks, folder = SharedLookups(), Folder()
     folder.may_end.set()
     found = await asyncio.gather(*(looks("x", folder.look) for _ in range(100)))
     assert set(found) == {"clean"}
@@ -44,7 +44,7 @@ async def test_a_hundred_that_ask_at_once_share_one_look() -> None:
 
 async def test_who_asks_while_a_look_is_under_way_is_told_what_holds_now() -> None:
     """The one under way began before the change."""
-    looks, folder = Looks(), Folder()
+    looks, folder = SharedLookups(), Folder()
     early = asyncio.create_task(looks("x", folder.look))
     await begun()
     folder.state = "changed"
@@ -58,7 +58,7 @@ async def test_who_asks_while_a_look_is_under_way_is_told_what_holds_now() -> No
 
 
 async def test_different_things_are_looked_at_side_by_side() -> None:
-    looks, one, other = Looks(), Folder(), Folder("other")
+    looks, one, other = SharedLookups(), Folder(), Folder("other")
     tasks = [asyncio.create_task(looks(name, each.look)) for name, each in (("x", one), ("y", other))]
     await begun()
     assert (one.under_way, other.under_way) == (1, 1)
@@ -68,7 +68,7 @@ async def test_different_things_are_looked_at_side_by_side() -> None:
 
 
 async def test_a_look_goes_on_for_those_who_still_wait_and_ends_with_the_last() -> None:
-    looks, folder = Looks(), Folder()
+    looks, folder = SharedLookups(), Folder()
     tasks = [asyncio.create_task(looks("x", folder.look)) for _ in range(2)]
     await begun()
     tasks[0].cancel()
@@ -82,7 +82,7 @@ async def test_a_look_goes_on_for_those_who_still_wait_and_ends_with_the_last() 
 
 
 async def test_who_gives_up_before_the_next_look_begins_leaves_nothing_behind() -> None:
-    looks, folder = Looks(), Folder()
+    looks, folder = SharedLookups(), Folder()
     first = asyncio.create_task(looks("x", folder.look))
     await begun()
     second = asyncio.create_task(looks("x", folder.look))

@@ -11,8 +11,8 @@ import pytest
 from daiku.app import build
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalAsked, ToolCallEvent, ToolResponse
-from daiku.llm.tokens import estimate
-from daiku.runs import RunRequest
+from daiku.models.tokens import estimate
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.test_mcp import Person

@@ -20,8 +20,8 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 from tests.tools.mcp.play import demo, wild

@@ -8,7 +8,7 @@ from typing import Any
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ToolResponse
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 Json = dict[str, Any]

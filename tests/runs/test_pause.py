@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from daiku.core.run.decide import INTERRUPTED
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, MessageEvent, ToolCallEvent, ToolResponse
-from daiku.runs import RunRequest
-from daiku.runs.recorded.history import events_of
+from daiku.run.recorded.history import events_of
+from daiku.run.request import RunRequest
+from daiku.run.rules.decide import INTERRUPTED
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
 from tests.runs.playing import Watch, make_app, shell
 
 Json = dict[str, Any]

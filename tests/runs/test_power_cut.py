@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.events import ToolCallEvent
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.trace.journal import SessionWriter
 from tests.runs.playing import Watch, make_app, shell
 
@@ -24,7 +24,7 @@ async def test_the_start_of_a_command_is_on_the_disk_before_it_runs_and_a_look_c
     def watched(
         self: SessionWriter, run: str, parent: str | None, agent: str, events: Any, **how: bool
     ) -> Any:
-        kept.update({e.tool: how.get("surely", False) for e in events if isinstance(e, ToolCallEvent)})
+        kept.update({e.tool: how.get("durable", False) for e in events if isinstance(e, ToolCallEvent)})
         return write(self, run, parent, agent, events, **how)
 
     monkeypatch.setattr(SessionWriter, "write", watched)

@@ -15,8 +15,8 @@ import pytest
 from daiku.app import build
 from daiku.domain.events import RunStarted, ToolCallEvent
 from daiku.domain.runs import Mode, RunLimits, has_answer
-from daiku.llm.tokens import estimate
-from daiku.runs.runs import RunRequest
+from daiku.models.tokens import estimate
+from daiku.run.runs import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
 from tests.playbook.told import learn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daiku.domain.events import Notice
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 
 

@@ -21,7 +21,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.runs import RunResult
 from daiku.domain.work.plans import Plan
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
 from tests.lsp.conftest import connected

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from daiku.core.run.budget import Quote, open_budget
 from daiku.domain.config import Price, ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMTimeoutError
 from daiku.domain.messages import (
@@ -21,11 +20,12 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.runs import RunLimits
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.provider import ModelChoice
-from daiku.llm.retries.policy import RetryPolicy
-from daiku.llm.table import PROVIDERS
-from daiku.runs.run_budget import Metered, RunBudget
+from daiku.models.adapter import LLMAdapter
+from daiku.models.provider import ModelChoice
+from daiku.models.retries.policy import RetryPolicy
+from daiku.models.table import PROVIDERS
+from daiku.run.rules.budget import Quote, open_budget
+from daiku.run.run_budget import Metered, RunBudget
 from daiku.texts.text import Text
 
 ASK = ModelRequest(model="", system="", messages=(UserMessage(text="mend it " * 100),))

@@ -15,7 +15,7 @@ from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponse
 from daiku.domain.runs import Mode, RunLimits, RunResult
 from daiku.domain.tools import ToolCall
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 Play = Callable[..., App]

@@ -12,7 +12,7 @@ import pytest
 
 from daiku.app import App
 from daiku.domain.events import ApprovalAsked, InputAsked
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 
 HIDDEN = "\u202e\u2066\u200b\u2060\ufeff\u00ad\u3164\x1b\x07\x7f\u2028\U000e0041\U000e0020\U000e007f"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from daiku.app import Given, build
-from daiku.core.guard.redact import Redactor
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk
+from daiku.guard.rules.redact import Redactor
 from daiku.logs import start_logging
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.testing import FakeLLM
 from daiku.trace.telemetry.logger import TraceLogger
@@ -57,8 +57,8 @@ async def test_no_sink_of_a_run_has_a_secret_or_a_hidden_character(tmp_path: Pat
         f"It says\n{TOKEN}",
     )
     with TraceLogger(home / "trace.jsonl") as trace:
-        given = Given(model=llm, plugins=False, environ={}, trace=trace)
-        app = build(Config(), workspace=DiskWorkspace((root,)), home=home, given=given)
+        given = AppParts(model=llm, plugins=False, environ={}, trace=trace)
+        app = build(Config(), workspace=DiskWorkspace((root,)), home=home, parts=given)
         shown: list[Chunk] = []
         result = await app.runs.run(RunRequest(f"Look:\n{TOKEN} {HIDDEN}", approvals="all"), shown.append)
         logging.getLogger("daiku.x").error("failed:\n%s and %r", TEXT, TEXT)

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.explorer import EXPLORER
-from daiku.agents.table import AGENTS
 from daiku.app import App
 from daiku.domain.events import Notice, ToolResponse
-from daiku.guardrails.tokens import TokenGuard
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.replay import replay
+from daiku.guard.guardrails.tokens import TokenGuard
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
+from daiku.team.coding.explorer import EXPLORER
+from daiku.team.table import AGENTS
 from tests.runs.playing import Watch, make_app, shell
 
 MakeRuns = Callable[..., Runs]
@@ -121,7 +122,7 @@ async def test_the_guard_of_an_agent_counts_what_its_nested_runs_use(
     hand = {"tool": "agent/handoff", "args": {"agent": "explorer", "request": "look"}}
     small = TokenGuard(max_tokens=50)
     monkeypatch.setattr(
-        "daiku.agents.table.AGENTS", {**AGENTS, "explorer": replace(EXPLORER, guardrails=(small,))}
+        "daiku.team.table.AGENTS", {**AGENTS, "explorer": replace(EXPLORER, guardrails=(small,))}
     )
     guard = TokenGuard(max_tokens=1_000_000)
     lines = (

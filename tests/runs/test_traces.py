@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
-from daiku.core.traces.lines import as_jsonl
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.runs import RunLimits
-from daiku.llm.table import LLMSettings
 from daiku.logs import DailyFile, start_logging
-from daiku.runs import RunRequest
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, TraceSettings
+from daiku.trace.rules.lines import as_jsonl
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, shell
 from tests.trace.normalised import compare_with_golden

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.doctor import inside
+from daiku.doctor import check_app
 from daiku.domain.events import ApprovalAsked
+from daiku.guard.sandbox import bubblewrap, overlay
 from daiku.settings.config import Config
-from daiku.tools.sandbox import bubblewrap, overlay
 from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.victim import snapshot
 from tests.runs.playing import shell
@@ -131,7 +131,7 @@ async def test_without_overlays_commands_are_asked_about_and_the_doctor_says_so(
         assert [outcome for outcome, _ in results(watch)] == ["unattended", "done", "unattended"]
         assert snapshot(project) == before
         app = build(Config(), workspace=DiskWorkspace((project,)), home=tmp_path / "home")
-        found = [each for each in await inside(app) if each.area == "sandbox"]
+        found = [each for each in await check_app(app) if each.area == "sandbox"]
         await app.aclose()
         assert [(each.state, "cannot discard" in str(each.what)) for each in found] == [("note", True)]
     finally:

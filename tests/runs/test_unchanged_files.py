@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.tools.shell.edited_files import (
-    LARGEST,
-    MOST_NAMED,
+    MAX_BYTES,
+    MAX_PATHS,
     is_unchanged,
     read_edited_files,
     read_files,
@@ -108,10 +108,10 @@ async def test_a_change_seen_in_a_command_needs_a_check(tmp_path: Path) -> None:
 
 def test_a_bounded_number_of_files_is_compared(tmp_path: Path) -> None:
     """A23.2"""
-    names = [str(number) for number in range(MOST_NAMED + 9)]
+    names = [str(number) for number in range(MAX_PATHS + 9)]
     for name in names:
         (tmp_path / name).write_text("x")
-    assert len(read_named_files(" ".join(names), tmp_path)) == MOST_NAMED
+    assert len(read_named_files(" ".join(names), tmp_path)) == MAX_PATHS
     assert read_named_files("cat /etc/passwd ../x \0", tmp_path) == {}
     (tmp_path / "empty").touch()
     (tmp_path / "endless").symlink_to("/proc/self/environ")
@@ -128,7 +128,7 @@ def test_what_is_no_plain_file_or_too_large_is_not_compared(tmp_path: Path) -> N
     assert read_edited_files(command, tmp_path) == {}
     (tmp_path / "b").rmdir()
     with (tmp_path / "b").open("wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_BYTES + 1)
     assert read_edited_files(command, tmp_path) == {}
     (tmp_path / "b").unlink()
     (tmp_path / "b").symlink_to("gone")

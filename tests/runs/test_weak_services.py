@@ -10,7 +10,7 @@ import pytest
 from daiku.app import build
 from daiku.domain.events import ToolResponse
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
 from tests.cli.test_same_chunks import run_daiku

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import SMALL_WINDOW
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ToolProtocol
 from daiku.domain.events import Compacted, ToolResponse
 from daiku.domain.held import Pruned
 from daiku.domain.messages import ToolMessage
-from daiku.llm.adapter import LLMAdapter
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.models.adapter import LLMAdapter
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.calls.toolsets import SMALL_WINDOW
 from tests.runs.playing import Watch
 from tests.runs.windowed import Played, app_over, price_of
 

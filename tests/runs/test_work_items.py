@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolCallEvent, ToolResponse
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 PIPELINE = ".github/workflows/ci.yml"
@@ -86,7 +86,7 @@ async def test_a_run_resumed_without_an_answer_asks_the_same_again_by_the_same_i
     run, asked = await _asked_and_paused(tmp_path)
     app, watch = make_app(tmp_path, WANTS, {"text": "Done."}), Watch()
     task = asyncio.create_task(app.runs.resume(run, watch, "work"))
-    while not app.runs.knows(run) or app.journal.get_session(_session(app, run)).status != "waiting":
+    while not app.runs.is_live(run) or app.journal.get_session(_session(app, run)).status != "waiting":
         await asyncio.sleep(0)
     assert not [c for c in watch.chunks if isinstance(c.event, ToolCallEvent)]
     await app.runs.approve(run, asked.approval_id, "allow_once")

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
-from daiku.core.ports import Recollection, Remembers
+from daiku.app import App, AppParts, build
 from daiku.dataclass import replace
 from daiku.domain.config import MCPServerSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import Recollection, Remembers
 from daiku.tools.tool import Args, Tool, ToolContext
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
@@ -23,7 +23,7 @@ from tests.runs.test_mcp import FINE, Person, app_with
 from tests.tools.mcp.play import SERVICES
 
 
-def item_app(folder: Path, *lines: dict[str, Any], given: Given = Given(), **changed: Any) -> App:
+def item_app(folder: Path, *lines: dict[str, Any], given: AppParts = AppParts(), **changed: Any) -> App:
     """An App for a copy of `project`, whose rights are those of `project`."""
     for name in ("project", "copy"):
         (folder / name).mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def item_app(folder: Path, *lines: dict[str, Any], given: Given = Given(), **cha
         workspace=DiskWorkspace((folder / "copy",)),
         home=folder / "home",
         own=False,
-        given=replace(given, allowed_in=(folder / "project",)),
+        parts=replace(given, allowed_in=(folder / "project",)),
     )
 
 
@@ -53,7 +53,7 @@ async def test_a_tool_of_such_a_run_asks_nobody_and_commands_get_nothing_of_the_
         contexts.append(context)
         return ToolResult(ok=True, text="seen")
 
-    given = Given(tools=(Tool("plug/look", "none", Args, look, description="Looks."),))
+    given = AppParts(tools=(Tool("plug/look", "none", Args, look, description="Looks."),))
     own = SandboxSettings(mode="off", environment=("DB_PASSWORD",), write=(str(tmp_path),), network=True)
     call = {"tool": "tools/call", "args": {"tool": "plug__look", "args": {}}}
     app = item_app(tmp_path, {"calls": [call]}, {"text": "done"}, given=given, sandbox=own)
@@ -89,7 +89,7 @@ async def test_what_a_person_had_kept_is_not_told_in_such_a_run(
 ) -> None:
     """X.14: what the run says is read by others."""
     search = {"tool": "memory/search", "args": {"query": "doctor"}}
-    app = item_app(tmp_path, {"calls": [search]}, {"text": "done"}, given=Given(memory=Kept()))
+    app = item_app(tmp_path, {"calls": [search]}, {"text": "done"}, given=AppParts(memory=Kept()))
     watch = Watch()
     await app.runs.run(RunRequest("What is my doctor's number?", approvals=approvals, tainted=True), watch)
     await app.aclose()

@@ -22,11 +22,11 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.domain.tools import ToolCall
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.catalogue import cost, find_model
-from daiku.llm.provider import ModelChoice
-from daiku.llm.table import PROVIDERS
-from daiku.llm.tokens import estimate, estimate_message, estimate_tools
+from daiku.models.adapter import LLMAdapter
+from daiku.models.catalogue import compute_cost, find_model
+from daiku.models.provider import ModelChoice
+from daiku.models.table import PROVIDERS
+from daiku.models.tokens import estimate, estimate_message, estimate_tools
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
@@ -146,5 +146,5 @@ def price_of(usages: Sequence[Usage], model: str) -> float:
     found = 0.0
     for each in usages:
         written = each.prompt_tokens - each.cached_tokens if anthropic else 0
-        found += cost(each, model, {}, written=written) or 0.0
+        found += compute_cost(each, model, {}, cache_writes=written) or 0.0
     return found

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from daiku.sdk.mcp import MCPToolClient
+from daiku.library.mcp import MCPToolClient
 from daiku.settings.config import Config
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import daiku
-from daiku.agents.running import RunnerOptions
+from daiku.team.running import RunnerOptions
 from tests.conftest import ROOT
 
 PROTOCOL = [

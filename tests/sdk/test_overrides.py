@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku import Agent, LLMRouter, Runner
-from daiku.llm.families import OVERRIDES
+from daiku.models.families import OVERRIDES
 from daiku.testing import FakeLLM, forbid_models, override_model
 
 NAMED = "compatible/some-model"

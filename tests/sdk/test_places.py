@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from daiku import Agent, Runner, tool
-from daiku.agents.table import find_agent
 from daiku.domain.events import ApprovalAsked, InputAsked
+from daiku.team.table import find_agent
 from daiku.testing import FakeLLM, FakePerson
 from daiku.trace.journal import Journal
 

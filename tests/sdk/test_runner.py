@@ -341,7 +341,7 @@ async def test_a_listener_that_raises_does_not_end_the_run() -> None:
         def listen(_: Chunk) -> None:
             raise ValueError("no")
 
-        from daiku.runs import RunRequest
+        from daiku.run.request import RunRequest
 
         result = await app.runs.run(RunRequest(text="x", agent=BOT), listen)
     assert (result.status, result.text) == ("completed", "ok")

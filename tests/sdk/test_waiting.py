@@ -128,8 +128,8 @@ def test_a_loop_stands_still_before_what_it_waits_for_begins(monkeypatch: pytest
     submit = asyncio.run_coroutine_threadsafe
 
     def noted(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Future[Any]:
-        here: LoopThread | None = getattr(threads._HERE, "thread", None)
-        asked.append(here is None or here.stands_still)
+        here: LoopThread | None = getattr(threads._CURRENT, "thread", None)
+        asked.append(here is None or here.is_blocked)
         return submit(work, loop)
 
     monkeypatch.setattr(threads.asyncio, "run_coroutine_threadsafe", noted)

@@ -80,11 +80,11 @@ async def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         played = Played(Path(folder), (settings,))
         try:
-            for question in played.servers.questions():
-                played.servers.answer(question, "allow_once")
+            for question in played.servers.list_questions():
+                played.servers.record_answer(question, "allow_once")
             played.hear = lambda event: browser.hear(event.text) if isinstance(event, Notice) else None
-            await played.servers.ready(browser.hear, person=True, seconds=100)
-            (report,) = played.servers.reports()
+            await played.servers.start_allowed(browser.hear, person=True, seconds=100)
+            (report,) = played.servers.list_reports()
             sys.stderr.write(f"{report}\n")
             planned = given.get("toolCalls") or []
             calls = [(call["name"], call.get("arguments", {})) for call in planned] or [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
+from daiku.store.opening import open_place, open_tables
 from daiku.store.sqlite import DatabaseFault, SqliteDatabase
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes(name TEXT PRIMARY KEY, size INTEGER)"
@@ -22,7 +22,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     if request.param == "postgresql":
         new_database: Callable[[], str] = request.getfixturevalue("postgres")
         place = new_database()
-    opened = open_tables(opened_place(place), SCHEMA)
+    opened = open_tables(open_place(place), SCHEMA)
     yield opened
     opened.close()
 

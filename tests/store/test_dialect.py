@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.store.postgres import for_postgres
+from daiku.store.postgres import translate
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ from daiku.store.postgres import for_postgres
     ],
 )
 def test_a_statement_is_said_as_postgresql_reads_it(sql: str, said: str) -> None:
-    assert for_postgres(sql) == said
+    assert translate(sql) == said
 
 
 def test_a_statement_is_put_into_it_once() -> None:
     sql = "SELECT 'once' WHERE a = ?"
-    assert for_postgres(sql) is for_postgres(sql)
+    assert translate(sql) is translate(sql)

@@ -78,18 +78,18 @@ def test_a_lease_that_ran_out_is_taken_over_under_a_higher_number(open_database:
     run_out(database, "s")
     assert two.of("s").acquire()
     assert two.number("s") > before
-    one.give_back("s")  # what it holds no more it does not free
+    one.release_lease("s")  # what it holds no more it does not free
     assert not one.is_free("s")
-    two.give_back("s")
+    two.release_lease("s")
 
 
 def test_numbers_rise_also_when_every_lease_is_given_back(open_database: Opens) -> None:
     leases = Leases(open_database())
     numbers: list[int] = []
     for _ in range(3):
-        leases.take("s")
+        leases.acquire_lease("s")
         numbers.append(leases.number("s"))
-        leases.give_back("s")
+        leases.release_lease("s")
     assert numbers == [1, 2, 3]
 
 
@@ -100,7 +100,7 @@ def test_of_many_that_try_at_once_one_gets_it(open_database: Opens) -> None:
 
     def attempt(leases: Leases) -> None:
         together.wait()
-        if leases.take("s"):
+        if leases.acquire_lease("s"):
             got.append(leases)
 
     threads = [threading.Thread(target=attempt, args=(leases,)) for leases in all_leases]
@@ -121,7 +121,7 @@ def until(holds: Callable[[], bool]) -> None:
 def test_a_lease_is_renewed_in_the_background_also_after_the_server_went_away(open_database: Opens) -> None:
     database, other = open_database(), open_database()
     leases = Leases(database, renew_seconds=0.02)
-    assert leases.take("s")
+    assert leases.acquire_lease("s")
     for _ in range(2):
         other.write("UPDATE leases SET expires = expires - 10 WHERE session = 's'")
         until(lambda: left(other, "s") > LEASE_SECONDS - 5)
@@ -136,8 +136,8 @@ def test_a_lease_is_renewed_in_the_background_also_after_the_server_went_away(op
 def test_whoever_lost_it_learns_so_from_the_renewal(open_database: Opens) -> None:
     database = open_database()
     one, two = Leases(database, renew_seconds=0.02), Leases(open_database())
-    assert one.take("s")
-    while not two.take("s"):
+    assert one.acquire_lease("s")
+    while not two.acquire_lease("s"):
         run_out(database, "s")  # until the one that renews it comes too late
     until(lambda: is_lost(one, "s"))
     one.close()
@@ -154,13 +154,13 @@ def is_lost(leases: Leases, session: str) -> bool:
 
 def test_the_thread_that_renews_ends_with_the_last_lease(open_database: Opens) -> None:
     leases = Leases(open_database())
-    leases.take("a")
-    leases.take("b")
+    leases.acquire_lease("a")
+    leases.acquire_lease("b")
     thread = leases._thread
     assert thread is not None
-    leases.give_back("a")
+    leases.release_lease("a")
     assert thread.is_alive()
-    leases.give_back("b")
+    leases.release_lease("b")
     thread.join(10)
     assert not thread.is_alive()
 
@@ -219,10 +219,10 @@ _HOLD = """
 import sys, time
 from daiku.domain.events import Notice
 from daiku.store.lock import LockLost
-from daiku.store.opening import opened_place
+from daiku.store.opening import open_place
 from daiku.texts.text import Text
 from daiku.trace.journal import Journal
-journal = Journal(opened_place(sys.argv[1]))
+journal = Journal(open_place(sys.argv[1]))
 journal.lock(sys.argv[2])
 print("held", flush=True)
 for line in sys.stdin:

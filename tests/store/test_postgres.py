@@ -9,7 +9,7 @@ import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.store.postgres import NO_NUL, PostgresDatabase
-from daiku.store.postgres_faults import passwords_of
+from daiku.store.postgres_faults import find_passwords
 from tests.postgres import NewDatabase
 
 pytestmark = pytest.mark.slow
@@ -142,4 +142,4 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password(address: s
 
 
 def test_the_passwords_of_an_address_are_known_as_they_are_written_and_meant() -> None:
-    assert set(passwords_of("postgresql://a:x%40y@h/d?password=z&sslmode=require")) == {"x%40y", "x@y", "z"}
+    assert set(find_passwords("postgresql://a:x%40y@h/d?password=z&sslmode=require")) == {"x%40y", "x@y", "z"}

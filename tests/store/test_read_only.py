@@ -14,7 +14,7 @@ import pytest
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import RunStarted
 from daiku.store.opening import open_tables
-from daiku.store.sqlite import connect, fault_of
+from daiku.store.sqlite import classify_fault, connect
 from daiku.trace.journal import Journal
 
 OTHER = "CREATE TABLE IF NOT EXISTS notes(name TEXT PRIMARY KEY)"
@@ -106,4 +106,4 @@ def test_a_folder_that_cannot_be_read_is_not_taken_as_empty(read_only: Path) -> 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
 def test_a_file_that_may_not_be_written_is_forbidden(number: int) -> None:
     """A23.9."""
-    assert fault_of(OSError(number, "no")) == "forbidden"
+    assert classify_fault(OSError(number, "no")) == "forbidden"

@@ -14,8 +14,8 @@ import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import RunStarted
-from daiku.store.backup import back_up, backups_of, is_due
-from daiku.store.sqlite import DatabaseFault, connect, suspect_mark
+from daiku.store.backup import back_up, is_due, list_backups
+from daiku.store.sqlite import DatabaseFault, connect, get_suspect_mark
 from daiku.trace.journal import Journal
 
 PAGE = 4096
@@ -187,15 +187,15 @@ def test_a_row_deleted_since_the_backup_does_not_come_back(path: Path) -> None:
     journal.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    suspect_mark(path).touch()
+    get_suspect_mark(path).touch()
     assert gone not in read_all(path)
 
 
 def test_a_sound_file_that_is_suspected_is_left_alone(path: Path) -> None:
     before = read_all(path)
-    suspect_mark(path).touch()
+    get_suspect_mark(path).touch()
     assert read_all(path) == before
-    assert not suspect_mark(path).exists()
+    assert not get_suspect_mark(path).exists()
     assert not list(path.parent.glob("daiku.db.damaged-*"))
 
 
@@ -211,17 +211,17 @@ def test_an_empty_file_without_a_backup_is_told(tmp_path: Path) -> None:
 def test_a_damaged_file_never_replaces_a_backup(path: Path) -> None:
     for _ in range(2):
         assert back_up(path)
-    sound = [backup.read_bytes() for backup in backups_of(path)]
+    sound = [backup.read_bytes() for backup in list_backups(path)]
     write_noise(path, 3 * PAGE, 5 * PAGE)
     back_up(path)
-    assert [backup.read_bytes() for backup in backups_of(path)] == sound
+    assert [backup.read_bytes() for backup in list_backups(path)] == sound
     assert not [p for p in path.parent.iterdir() if p.name.endswith(str(os.getpid()))], "no draft is left"
 
 
 def test_backups_rotate_and_are_private(path: Path) -> None:
     made = [back_up(path) for _ in range(3)]
     assert made[0] == made[2] != made[1]
-    assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in backups_of(path))
+    assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in list_backups(path))
 
 
 def test_a_backup_is_due_after_an_hour_of_changes(path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_backup_is_due_after_an_hour_of_changes(path: Path) -> None:
 
 def test_the_repair_is_told_in_words(path: Path) -> None:
     os.truncate(path, path.stat().st_size - 3 * PAGE)
-    suspect_mark(path).touch()
+    get_suspect_mark(path).touch()
     journal = Journal(path)
     assert journal.recovered.id == "store.recovered_part"
     journal.close()
@@ -269,7 +269,7 @@ def test_a_file_that_a_run_writes_to_is_not_moved(path: Path) -> None:
     session = journal.list_sessions()[0].session_id
     lock = journal.lock(session)
     write_noise(path, 0, PAGE)
-    suspect_mark(path).touch()
+    get_suspect_mark(path).touch()
     with pytest.raises(DaikuError):
         Journal(path)
     assert not list(path.parent.glob("daiku.db.damaged-*"))

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import daiku
-from daiku.agents.table import ALL_AGENTS
 from daiku.domain.base import Localizable
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import HandoffEnd, InputAsked, Notice
+from daiku.team.table import ALL_AGENTS
 from daiku.texts.catalogue import ENGLISH, language_of, languages, sentences
 from daiku.texts.text import Text, joined, render, renderings, text
-from daiku.tools.table import faces
+from daiku.tools.table import collect_faces
 from tests.cases import for_each
 
 PACKAGE = Path(daiku.__file__).parent
@@ -58,7 +58,7 @@ def test_every_sentence_that_is_said_is_in_the_catalogue_with_its_arguments() ->
 
 
 def test_no_sentence_of_the_catalogue_is_left_unsaid() -> None:
-    sources = (*PACKAGE.rglob("*.py"), PACKAGE / "core/protected/names.json")
+    sources = (*PACKAGE.rglob("*.py"), PACKAGE / "guard/rules/protected/names.json")
     code = "\n".join(path.read_text("utf-8") for path in sources)
     keys = (key for key in sentences(ENGLISH) if not key.startswith(("terminal.", "join.")))
     unsaid = [key for key in keys if f'"{key}"' not in code and f"'{key}'" not in code]
@@ -79,7 +79,7 @@ def labels() -> dict[str, str]:
 
 
 def test_every_tool_and_agent_has_its_label_in_the_code() -> None:
-    shown = [face.label for face in faces().values()] + [agent.label for agent in ALL_AGENTS.values()]
+    shown = [face.label for face in collect_faces().values()] + [agent.label for agent in ALL_AGENTS.values()]
     assert {f"label.{label.en}" for label in shown} < set(labels())
 
 

@@ -30,7 +30,7 @@ def marked(text: str) -> str:
 
 SEEN = """
 import asyncio, pathlib
-from daiku.cli.display.toollines import call_text
+from daiku.fronts.cli.display.toollines import call_text
 from tests.lsp.conftest import connected
 async def main():
     print(call_text("files/list", {"path": "src"}))

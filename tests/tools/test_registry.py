@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 from pydantic import Field, JsonValue
 
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import SearchReplace
+from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from daiku.tools.tool import Args, Preview, Tool, ToolContext
 from tests.cases import for_each
 
@@ -80,7 +80,7 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
 def test_every_spelling_of_a_name_is_taken_and_what_other_programs_call_such_a_tool(
     name: str, ours: str | None
 ) -> None:
-    assert ToolRegistry(builtin_tools()).resolve(name) == ours
+    assert ToolRegistry(build_builtin_tools()).resolve(name) == ours
     assert registry(tool("mine/bash")).resolve("Bash") is None
 
 

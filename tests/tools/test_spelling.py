@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.table import delegates
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CORE
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.calls.toolsets import CORE
+from daiku.team.table import list_delegates
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 SERVER, PROMPTS = ROOT / "server/daiku", ROOT / "prompts"
-EVERY_SPEC = ToolRegistry(builtin_tools(editor=True, agents=delegates())).specs()
+EVERY_SPEC = ToolRegistry(build_builtin_tools(editor=True, agents=list_delegates())).specs()
 SPECS = tuple(spec for spec in EVERY_SPEC if not spec.inner)
 """Those that a model is told of."""
 KNOWN = {*(spec.name for spec in EVERY_SPEC), *CORE, *FACES}

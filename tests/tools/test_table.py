@@ -9,12 +9,12 @@ from typing import Never
 
 from daiku.domain.base import JsonObject
 from daiku.memory.memory import Memory
+from daiku.memory.tool import build_memory_tools
 from daiku.playbook.playbooks import Playbooks
 from daiku.settings.config import PlaybookSettings
-from daiku.tools.face import Face, subject_of
+from daiku.tools.face import Face, format_subject
 from daiku.tools.mcp import resources
-from daiku.tools.memory import memory_tools
-from daiku.tools.table import builtin_tools, faces
+from daiku.tools.table import build_builtin_tools, collect_faces
 from daiku.tools.tool import Tool
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -25,15 +25,15 @@ def unread() -> Never:
 
 
 PLAYBOOKS = Playbooks(PlaybookSettings(), unread, unread)
-TOOLS = (*builtin_tools(editor=True, playbooks=PLAYBOOKS), *memory_tools(Memory()))
+TOOLS = (*build_builtin_tools(editor=True, playbooks=PLAYBOOKS), *build_memory_tools(Memory()))
 """Those of a memory and of playbooks are there only where one is."""
 COMPUTED = {"lines", "files", "agents"}
 """Fields of a subject that are worked out from several arguments."""
 
 
 def written() -> Iterator[tuple[str, str]]:
-    """Every tool that a file of `tools` makes under a name of its own, with the file."""
-    for path in sorted((ROOT / "server/daiku/tools").rglob("*.py")):
+    """Every tool that a file of the server makes under a name of its own, with the file."""
+    for path in sorted((ROOT / "server/daiku").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and (
                 any(keyword.arg == "face" for keyword in node.keywords)
@@ -56,10 +56,10 @@ def test_every_tool_that_is_written_is_in_the_table() -> None:
 def test_every_tool_says_what_models_and_people_see_of_it(tool: Tool) -> None:
     assert 40 < len(tool.description) < 1200, tool.name
     assert tool.face is not None, tool.name
-    assert faces()[tool.name] == tool.face
+    assert collect_faces()[tool.name] == tool.face
 
 
-@for_each(("name", "face"), faces().items())
+@for_each(("name", "face"), collect_faces().items())
 def test_a_face_speaks_both_languages_and_names_arguments_that_there_are(name: str, face: Face) -> None:
     assert face.icon
     assert face.label.en
@@ -71,7 +71,7 @@ def test_a_face_speaks_both_languages_and_names_arguments_that_there_are(name: s
 
 
 def test_the_tools_of_servers_have_faces_too() -> None:
-    assert set(resources.FACES) <= set(faces())
+    assert set(resources.FACES) <= set(collect_faces())
 
 
 @for_each(
@@ -91,5 +91,5 @@ def test_the_tools_of_servers_have_faces_too() -> None:
     ],
 )
 def test_a_subject_is_made_of_the_arguments(subject: str, args: JsonObject, shown: str) -> None:
-    face = Face("plug", faces()["files/read"].label, subject)
-    assert subject_of(face, args) == shown
+    face = Face("plug", collect_faces()["files/read"].label, subject)
+    assert format_subject(face, args) == shown

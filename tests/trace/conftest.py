@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from daiku.store.opening import opened_place
+from daiku.store.opening import open_place
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
 
@@ -31,7 +31,7 @@ def open_journal(database: Path | str) -> Iterator[OpenJournal]:
     opened: list[Journal] = []
 
     def open_one() -> Journal:
-        opened.append(Journal(opened_place(database)))
+        opened.append(Journal(open_place(database)))
         return opened[-1]
 
     yield open_one

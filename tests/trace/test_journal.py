@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import (
     ApprovalGiven,
@@ -26,6 +25,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.domain.runs import TerminalStatus
+from daiku.guard.rules.redact import Redactor
 from daiku.store.lock import SessionLock
 from daiku.texts.text import Text
 from daiku.trace.journal import Journal
@@ -340,7 +340,7 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
         ApprovalGiven(approval_id="a", decision="allow_once"),
         RunFinished(status="completed"),
     ):
-        writer.write("run_1", None, "c", [event], surely=isinstance(event, ToolCallEvent))
+        writer.write("run_1", None, "c", [event], durable=isinstance(event, ToolCallEvent))
     assert stood == {"run_started": 1, "notice": 1, "tool_call": 2, "approval_given": 2, "run_finished": 1}
     assert journal._db.first("PRAGMA synchronous")[0] == 1
 
@@ -401,9 +401,9 @@ def test_a_run_under_way_is_found_behind_many_that_were_killed(journal: Journal)
     for number in range(40):
         journal.note_status(journal.add_session("/p", f"killed {number}"), "running")
     journal.note_status(journal.add_session("/p", "over"), "completed")
-    assert journal.running_titles("/p", beside="", most=4) == ["the one"]
+    assert journal.running_titles("/p", excluding="", most=4) == ["the one"]
     lock.release()
-    assert journal.running_titles("/p", beside="", most=4) == []
+    assert journal.running_titles("/p", excluding="", most=4) == []
 
 
 def test_runs_under_way_are_found_by_an_index_that_holds_nothing_else(tmp_path: Path) -> None:
@@ -440,10 +440,10 @@ def test_of_a_hundred_runs_under_way_beside_one_as_many_are_looked_at_as_are_nam
         return is_free(self)
 
     monkeypatch.setattr(SessionLock, "is_free", counted)
-    assert len(journal.running_titles("/p", beside=sessions[-1], most=3)) == 3
+    assert len(journal.running_titles("/p", excluding=sessions[-1], most=3)) == 3
     assert len(tried) == looks
     for lock in locks:
         lock.release()
-    assert journal.running_titles("/p", beside=sessions[-1], most=3) == []
+    assert journal.running_titles("/p", excluding=sessions[-1], most=3) == []
     journal.close()
     other.close()

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 
 from daiku import Agent
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk, encode_event, iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import EPHEMERAL, Event
 from daiku.domain.sessions import Session, SessionStatus
-from daiku.runs import RunRequest, Runs
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from daiku.settings.config import Config
 from daiku.store.lock import Lock, MemoryLock
 from daiku.testing import FakeLLM
 from daiku.texts.text import Text
-from daiku.trace.fork import Copies
-from daiku.trace.sessions import KeepsSessions
+from daiku.trace.fork import CopyReferences
+from daiku.trace.sessions import SessionStore
 from daiku.workspace.disk import DiskWorkspace
 
 
@@ -60,10 +61,10 @@ class Lists:
     def is_free(self, session: str) -> bool:
         return True
 
-    def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
+    def running_titles(self, workspace: str, *, excluding: str, most: int) -> list[str]:
         return []
 
-    def fork_session(self, session: str, at_seq: int, copies: Copies | None = None) -> Session:
+    def fork_session(self, session: str, at_seq: int, copies: CopyReferences | None = None) -> Session:
         raise missing(session)
 
     def session_of_run(self, run: str) -> str:
@@ -100,7 +101,7 @@ class Writer:
         return self.lists.seqs[self.session]
 
     def write(
-        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
+        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, durable: bool = False
     ) -> list[Chunk]:
         made: list[Chunk] = []
         for event in events:
@@ -113,13 +114,13 @@ class Writer:
 
 async def test_runs_keep_their_sessions_in_whatever_they_are_given(tmp_path: Path) -> None:
     """R1.2, X.30: what keeps sessions is exchanged like the model and the tools."""
-    lists: KeepsSessions = Lists()
+    lists: SessionStore = Lists()
     llm = FakeLLM("I will.", "It is 7.")
     app = build(
         Config(),
         workspace=DiskWorkspace(()),
         home=tmp_path,
-        given=Given(model=llm, plugins=False, environ={}),
+        parts=AppParts(model=llm, plugins=False, environ={}),
     )
     runs, agent = Runs(replace(app.runs.services, journal=lists)), Agent("a", "x")
     first = await runs.run(RunRequest("Keep 7.", agent=agent), lambda _: None)

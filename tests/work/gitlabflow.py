@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.work.hidden import strip_hidden
 from daiku.domain.items.item import OVER, WorkItem
 from daiku.domain.runs import RunResult
-from daiku.sdk.working import Work, attempt_item, work_items
+from daiku.guard.rules.redact import Redactor
+from daiku.items.gitlab.source import GitLabSource
+from daiku.items.record import Claim
+from daiku.items.rules.hidden import strip_hidden
+from daiku.items.working import Work, attempt_item, process_items
 from daiku.settings.config import Config
 from daiku.trace.stores import open_stores
-from daiku.work.gitlab.source import GitLabSource
-from daiku.work.record import Claim
 from tests.conftest import ROOT
 from tests.work.gitlab.sources import Clock
 from tests.work.gitlabfake.fixture import GitLabYard
@@ -139,7 +139,7 @@ class Shop:
             self.clock.sleep,
             self.clock,
         )
-        await work_items(work, {"gitlab": source}, asyncio.Event(), once=True)
+        await process_items(work, {"gitlab": source}, asyncio.Event(), once=True)
         self.clock.now += 120
         stores = open_stores(config.storage.place(home), Redactor(()))
         stores.database.write("UPDATE work_items SET next_at = ''")  # the pauses of items, too, take no time
@@ -162,8 +162,8 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
     async def start(_environ: object, _where: Path, claim: Claim, place: Path) -> RunResult | None:
         return await attempt_item(shop.config, shop.desk.home, shop.desk.root, claim, place, "en")
 
-    monkeypatch.setattr("daiku.sdk.working._start", start)
-    monkeypatch.setattr("daiku.work.workers.worker.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("daiku.items.working._start", start)
+    monkeypatch.setattr("daiku.items.workers.worker.PATIENCE_SECONDS", 0.0)
 
 
 def issue(yard: GitLabYard, text: str = "add subtracts.", label: str = LABEL) -> Thread:

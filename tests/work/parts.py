@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daiku.core.proof.evidence import Evidence
 from daiku.domain.items.item import SourceName
 from daiku.domain.runs import RunResult
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import ClaimedItem, WorkerParts
+from daiku.items.record import Claim
 from daiku.settings.config import Config
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import ClaimedItem, WorkerParts
-from daiku.work.record import Claim
+from daiku.team.rules.proof.evidence import Evidence
 
 
 async def never(claim: Claim, place: Path) -> RunResult | None:

@@ -22,9 +22,9 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, read_key
+from daiku.items.files.itemfile import ItemFile, read_item_file
+from daiku.items.files.source import MAX_FILE, FolderSource
 from daiku.settings.config import WorkLabels
-from daiku.work.files.itemfile import ItemFile, read_item_file
-from daiku.work.files.source import MAX_FILE, FolderSource
 
 ITEM = (
     "---\ntitle: Add a licence\nlabels: [coding agent, docs]\n# a comment\nother: {a: 1}\n---\nMIT, please.\n"
@@ -365,10 +365,12 @@ def test_whatever_is_written_back_leaves_the_persons_own_text(
     assert written.text.startswith(before)
     if "daiku:" not in body:
         assert written.body == body.strip()
-        assert written.words() == ()
+        assert written.read_paragraphs() == ()
     with_mine = read_item_file(written.text + newline + mine)
     assert isinstance(with_mine, ItemFile)
-    noted = with_mine.noting("2026-01-01T00:00:00+00:00")
-    assert [words.text for words in noted.words()] == [words.text for words in with_mine.words()]
-    assert all(words.time for words in noted.words())
-    assert noted.in_state("done", WorkLabels()).text.count("coding agent done") == 1
+    noted = with_mine.with_times("2026-01-01T00:00:00+00:00")
+    assert [words.text for words in noted.read_paragraphs()] == [
+        words.text for words in with_mine.read_paragraphs()
+    ]
+    assert all(words.time for words in noted.read_paragraphs())
+    assert noted.with_state("done", WorkLabels()).text.count("coding agent done") == 1

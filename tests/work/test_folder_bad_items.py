@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.items.item import WorkItem
 from daiku.domain.runs import RunResult
-from daiku.sdk import working
-from daiku.sdk.working import Work, attempt_item, sources_of, work_items
+from daiku.guard.rules.redact import Redactor
+from daiku.items import working
+from daiku.items.processing import build_folder_name
+from daiku.items.record import Claim
+from daiku.items.working import Work, attempt_item, create_sources, process_items
 from daiku.settings.config import Config
 from daiku.texts.text import render
-from daiku.work.processing import folder_of
-from daiku.work.record import Claim
 from tests.work.gitlabflow import FILES, LABEL, MEND
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ class Box:
         work = Work(
             self.config, home, folder, {}, told.append, Redactor(()), only="files", items=self.root / "items"
         )
-        await work_items(work, sources_of(work), asyncio.Event(), once=True)
+        await process_items(work, create_sources(work), asyncio.Event(), once=True)
         return told
 
 
@@ -145,7 +145,7 @@ async def test_the_tree_of_what_was_refused_stays_for_a_week(box: Box) -> None:
     box.item()
     box.git("branch", "daiku", "main")  # leaves no room for a branch below this name
     assert [each.state for each in await box.look()] == ["failed"]
-    tree = box.root / "home/items" / folder_of("files:mend")
+    tree = box.root / "home/items" / build_folder_name("files:mend")
     await box.look()
     assert "return a + b" in (tree / "calc.py").read_text("utf-8")
     week_ago = time.time() - 8 * 86_400

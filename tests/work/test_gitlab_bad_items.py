@@ -9,8 +9,8 @@ import pytest
 
 from daiku.domain.items.item import WorkItem
 from daiku.domain.runs import RunResult
-from daiku.sdk import working
-from daiku.work.record import Claim
+from daiku.items import working
+from daiku.items.record import Claim
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.state import REPORTER, Project, Thread
 from tests.work.gitlabflow import (

@@ -12,17 +12,17 @@ from time import time
 import pytest
 
 from daiku.domain.items.item import ItemKey
-from daiku.texts.text import text
-from daiku.work.workers.alive import (
+from daiku.items.workers.alive import (
     LATE_SECONDS,
     LOOK_SECONDS,
-    Health,
+    WorkerHealth,
     drop_health,
-    healths,
-    own_worker,
-    worker_lock,
+    get_lock_path,
+    read_healths,
+    register_worker,
     write_health,
 )
+from daiku.texts.text import text
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -32,8 +32,8 @@ ITEM = str(ItemKey(source="files", kind="file", name="mend"))
 
 def health(
     worker: str = "worker-1", *, started: float = NOW - 5000, at: float = NOW, looked: float = NOW
-) -> Health:
-    return Health(
+) -> WorkerHealth:
+    return WorkerHealth(
         worker=worker,
         started_at=started,
         at=at,
@@ -56,36 +56,36 @@ def health(
         (health(looked=0, started=NOW - 5000), False),
     ],
 )
-def test_a_worker_is_well_as_long_as_it_writes_and_looks(shown: Health, *, well: bool) -> None:
+def test_a_worker_is_well_as_long_as_it_writes_and_looks(shown: WorkerHealth, *, well: bool) -> None:
     assert shown.is_well(NOW) is well
 
 
 def test_what_is_written_is_read_again_sentences_as_values(tmp_path: Path) -> None:
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
-    (read,) = healths(tmp_path)
+    (read,) = read_healths(tmp_path)
     assert read == health(name)
     assert read.error.id == "work.broke_off"
     drop_health(tmp_path, name)
-    assert healths(tmp_path) == ()
+    assert read_healths(tmp_path) == ()
     lock.release()
 
 
 def test_the_file_of_a_process_that_has_ended_tells_nothing(tmp_path: Path) -> None:
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
     lock.release()
-    assert healths(tmp_path) == ()
-    worker_lock(tmp_path, name).unlink()
-    assert healths(tmp_path) == ()
-    assert not worker_lock(tmp_path, name).exists()
+    assert read_healths(tmp_path) == ()
+    get_lock_path(tmp_path, name).unlink()
+    assert read_healths(tmp_path) == ()
+    assert not get_lock_path(tmp_path, name).exists()
 
 
 def test_half_a_file_and_a_home_without_workers_tell_nothing(tmp_path: Path) -> None:
-    assert healths(tmp_path) == ()
-    name, lock = own_worker(tmp_path)
+    assert read_healths(tmp_path) == ()
+    name, lock = register_worker(tmp_path)
     (tmp_path / f"workers/{name}.json").write_text('{"worker":', "utf-8")
-    assert healths(tmp_path) == ()
+    assert read_healths(tmp_path) == ()
     lock.release()
 
 
@@ -107,7 +107,7 @@ def test_the_command_tells_it_and_ends_with_0_only_where_all_is_well(tmp_path: P
     code, out, err = asked(tmp_path)
     assert (code, out) == (1, "")
     assert "No worker runs" in err
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     write_health(tmp_path, health(name))
     assert asked(tmp_path)[0] == 1  # it was written long ago
     now = time()

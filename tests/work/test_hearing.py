@@ -12,11 +12,17 @@ import pytest
 from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
+from daiku.items.hearing import (
+    LONGEST_WAIT,
+    compute_poll_interval,
+    limit_per_repository,
+    poll_idle_items,
+    poll_while_running,
+)
+from daiku.items.items import ItemStore
+from daiku.items.processing import build_folder_name
+from daiku.items.record import Claim, ItemRecord
 from daiku.texts.text import text
-from daiku.work.hearing import LONGEST_WAIT, fairly, hear_all, hear_meanwhile, wait_seconds
-from daiku.work.items import ItemStore
-from daiku.work.processing import folder_of
-from daiku.work.record import Claim, ItemRecord
 from tests.work.gitlab.working import Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.parts import claimed_item, parts_of
@@ -50,7 +56,7 @@ def longer() -> list[dict[str, object]]:
 
 def begun(lab: Lab, path: Path) -> Path:
     """The item's tree, when its first file is written and the item's file says how it is stopped."""
-    tree = lab.root / "home/items" / folder_of(f"files:{path.stem}")
+    tree = lab.root / "home/items" / build_folder_name(f"files:{path.stem}")
     until((tree / "a.txt").exists)
     until(lambda: "To stop the work" in path.read_text("utf-8"))
     return tree
@@ -100,14 +106,14 @@ async def worked(shop: Shop, meanwhile: Callable[[], None]) -> tuple[list[str], 
         meanwhile()
         for _ in range(400):
             await asyncio.sleep(0.02)
-            if shop.items.holds(claim) == "cancel":
+            if shop.items.current_order(claim) == "cancel":
                 return RunResult(run_id="r", session_id="", status="cancelled")
-            if shop.items.words.left(claim.item, "person"):
+            if shop.items.messages.list_after(claim.item, "person"):
                 return RunResult(run_id="r", session_id="", status="completed")
         return None
 
-    await asyncio.wait_for(shop.worker(attempt).once(), 60)
-    return shop.told, tuple(said for _, said in shop.items.words.left(shop.item.item, "person"))
+    await asyncio.wait_for(shop.worker(attempt).run_once(), 60)
+    return shop.told, tuple(said for _, said in shop.items.messages.list_after(shop.item.item, "person"))
 
 
 @pytest.mark.parametrize("how", ["label", "assignee", "closed"])
@@ -167,7 +173,7 @@ async def test_what_is_said_during_a_run_is_heard_by_that_run_alone(
             shop.say("dev", "Use pears.")
             return await start(claim, place)
 
-        await asyncio.wait_for(shop.worker(attempt).once(), 60)
+        await asyncio.wait_for(shop.worker(attempt).run_once(), 60)
         assert shop.told == ["done"]
         assert shop.spoken() == ["Use pears."]
         assert await shop.once() == []
@@ -188,7 +194,7 @@ class Limited:
 async def test_a_source_that_asks_to_be_left_alone_is_not_asked_before(items: ItemStore) -> None:
     claim = claimed(items)
     source = Limited(ForgeRefusal(kind="limited", message=text("git.unreachable"), retry_after=0.3))
-    hearing = asyncio.create_task(hear_meanwhile(claimed_item(items, source, claim, poll_seconds=0.01)))
+    hearing = asyncio.create_task(poll_while_running(claimed_item(items, source, claim, poll_seconds=0.01)))
     while len(source.looks) < 3:
         await asyncio.sleep(0.01)
     hearing.cancel()
@@ -200,7 +206,7 @@ async def test_who_has_lost_the_item_hears_nothing_more_of_it(items: ItemStore) 
     lost = claimed(items)
     assert items.claim(lost.item, "worker-2", only=("processing",)) is not None
     source = Limited(ForgeRefusal(kind="gone", message=text("git.unreachable")))
-    await asyncio.wait_for(hear_meanwhile(claimed_item(items, source, lost, poll_seconds=0.01)), 5)
+    await asyncio.wait_for(poll_while_running(claimed_item(items, source, lost, poll_seconds=0.01)), 5)
     assert source.looks == []
 
 
@@ -208,7 +214,7 @@ async def test_a_source_is_asked_again_after_the_database_failed(items: ItemStor
     source = Limited(ForgeRefusal(kind="closed", message=text("git.unreachable")))
     item = claimed_item(items, source, claimed(items), poll_seconds=0.01)
     with failing_once(ItemStore, "signal") as failed:
-        await asyncio.wait_for(hear_meanwhile(item), 5)
+        await asyncio.wait_for(poll_while_running(item), 5)
     assert failed
     assert len(source.looks) == 2
     assert item.record.wanted == "cancel"
@@ -225,7 +231,7 @@ async def test_what_the_run_notes_while_a_source_is_asked_is_kept_when_the_item_
             return await super().news(key, after, head)
 
     source = Asked(ForgeRefusal(kind="closed", message=text("git.unreachable")))
-    await asyncio.wait_for(hear_meanwhile(claimed_item(items, source, claim, poll_seconds=0.01)), 5)
+    await asyncio.wait_for(poll_while_running(claimed_item(items, source, claim, poll_seconds=0.01)), 5)
     record = items.record(claim.item)
     assert record is not None
     assert (record.facts.question, record.facts.heard, record.wanted) == ("q1", 3, "cancel")
@@ -242,7 +248,7 @@ async def test_only_the_source_that_takes_an_item_is_asked_about_it(items: ItemS
 
     source = Asked(ForgeRefusal(kind="limited", message=text("git.unreachable")))
     hearing = parts_of(items, {"files": source})
-    await hear_all(hearing, once=True)
+    await poll_idle_items(hearing, once=True)
     assert len(source.looks) == int(takes)
 
 
@@ -252,7 +258,7 @@ def test_a_request_of_which_nothing_comes_is_looked_at_less_often(items: ItemSto
 
     def after(**age: float) -> float:
         changed = datetime.fromisoformat(record.shown.updated_at)
-        return wait_seconds(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
+        return compute_poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
 
     assert [after(minutes=1), after(hours=1), after(days=9)] == [60.0, 900.0, LONGEST_WAIT]
 
@@ -264,5 +270,5 @@ def test_one_repository_does_not_take_all_looks(items: ItemStore) -> None:
     def of(repository: str) -> ItemRecord:
         return record.model_copy(update={"key": record.key.model_copy(update={"repository": repository})})
 
-    found = fairly((*(of("big") for _ in range(50)), of("small")), 5)
+    found = limit_per_repository((*(of("big") for _ in range(50)), of("small")), 5)
     assert [each.key.repository for each in found] == ["big"] * 5 + ["small"]

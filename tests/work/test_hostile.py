@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from tests.tools.git.bench import in_the_home
 from tests.work.test_worker import MEND, Lab
 

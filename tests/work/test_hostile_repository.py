@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from tests.work.test_hostile import (
     CANARIES,
     KEY,

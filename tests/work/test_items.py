@@ -8,12 +8,12 @@ from daiku.domain.errors import UsageError
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.intents import Outcome, PostComment, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState, read_key
+from daiku.items.intents import IntentStore
+from daiku.items.items import NEXT_QUEUED, ItemStore
+from daiku.items.record import Claim, ClaimLost, ItemFacts
+from daiku.items.workers.worker import order_round_robin
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
-from daiku.work.intents import IntentStore
-from daiku.work.items import NEXT_QUEUED, ItemStore
-from daiku.work.record import Claim, ClaimLost, ItemFacts
-from daiku.work.workers.worker import in_turn
 from tests.cases import for_each
 
 NO = Text("set by a bot")
@@ -63,7 +63,7 @@ def test_an_item_is_claimed_once_and_a_later_claim_ends_the_earlier_one(items: I
     assert second is not None
     with pytest.raises(ClaimLost):
         items.change(first, state="done")
-    assert items.holds(first) is None
+    assert items.current_order(first) is None
     assert items.change(second, state="done").shown.state == "done"
 
 
@@ -146,7 +146,7 @@ def test_an_item_that_is_over_is_worked_again_only_when_it_was_labelled_anew(ite
 def test_a_person_pauses_what_is_worked_and_resumes_it(items: ItemStore) -> None:
     claim = claimed(items)
     assert items.ask("files:mend", "pause").state == "processing"
-    assert items.holds(claim) == "pause"
+    assert items.current_order(claim) == "pause"
     items.change(claim, state="paused")
     assert items.ask("files:mend", "resume").state == "queued"
 
@@ -170,9 +170,9 @@ def test_an_unknown_item_is_refused_with_the_nearest_one(items: ItemStore) -> No
 def test_the_same_words_of_a_person_are_left_once(items: ItemStore) -> None:
     claimed(items)
     for _ in range(2):
-        items.words.leave("files:mend", "use tabs", "note-1")
-    assert items.words.left("files:mend", "person") == ((1, "use tabs"),)
-    assert items.words.left("files:mend", "person", 1) == ()
+        items.messages.add("files:mend", "use tabs", "note-1")
+    assert items.messages.list_after("files:mend", "person") == ((1, "use tabs"),)
+    assert items.messages.list_after("files:mend", "person", 1) == ()
 
 
 def test_an_intent_is_open_until_its_outcome_is_noted(items: ItemStore) -> None:
@@ -180,29 +180,29 @@ def test_an_intent_is_open_until_its_outcome_is_noted(items: ItemStore) -> None:
     intents, claim = IntentStore(items.database, items), claimed(items)
     intents.want(claim, "final", PostComment(text="done"))
     intents.want(claim, "final", PostComment(text="done"))
-    (wanted,) = intents.open("files:mend")
+    (wanted,) = intents.list_open("files:mend")
     intents.begin(claim, "final")
-    assert intents.open("files:mend")[0].status == "sent"
+    assert intents.list_open("files:mend")[0].status == "sent"
     intents.end(claim, wanted, Outcome(reference="7"))
-    assert intents.open("files:mend") == ()
+    assert intents.list_open("files:mend") == ()
     kept = intents.find("files:mend", "final")
     assert kept is not None
     assert (kept.status, kept.reference) == ("done", "7")
     intents.want(claim, "final", PostComment(text="done"))
-    assert intents.open("files:mend") == ()
-    assert intents.comments("files:mend") == 1
+    assert intents.list_open("files:mend") == ()
+    assert intents.count_comments("files:mend") == 1
 
 
 def test_what_was_begun_stays_begun_when_it_is_to_say_something_else(items: ItemStore) -> None:
     """R2.35: one comment of progress, also where nobody knows whether it was made."""
     intents, claim = IntentStore(items.database, items), claimed(items)
     intents.want(claim, "progress", ShowProgress(text="1 of 2"))
-    (first,) = intents.open("files:mend")
+    (first,) = intents.list_open("files:mend")
     intents.begin(claim, "progress")
     intents.want(claim, "progress", ShowProgress(text="2 of 2"))
-    assert intents.open("files:mend")[0].status == "sent"
+    assert intents.list_open("files:mend")[0].status == "sent"
     intents.end(claim, first, Outcome(reference="9"))
-    (left,) = intents.open("files:mend")
+    (left,) = intents.list_open("files:mend")
     assert left.intent == ShowProgress(text="2 of 2")
     assert left.status == "wanted"
 
@@ -213,14 +213,14 @@ def test_whoever_lost_the_claim_wants_nothing_more(items: ItemStore) -> None:
     items.claim("files:mend", "worker-2", only=("processing",))
     with pytest.raises(ClaimLost):
         intents.want(claim, "final", PostComment(text="done"))
-    assert intents.open("files:mend") == ()
+    assert intents.list_open("files:mend") == ()
 
 
 def test_each_repository_has_its_turn(items: ItemStore) -> None:
     for repository, count in (("g/big", 5), ("g/small", 1), ("g/busy", 2)):
         for number in range(1, count + 1):
             items.add(issue(repository, number))
-    order = [str(each.key) for each in in_turn(items.records("queued"), ("gitlab:g/busy",))]
+    order = [str(each.key) for each in order_round_robin(items.records("queued"), ("gitlab:g/busy",))]
     assert {order[0], order[1]} == {"gitlab:g/big#1", "gitlab:g/small#1"}
     assert order.index("gitlab:g/busy#1") < order.index("gitlab:g/big#3")
     assert len(order) == 8

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daiku.tools.git.mirror import kept_ref
-from daiku.work.processing import folder_of
+from daiku.items.processing import build_folder_name
+from daiku.tools.git.mirror import build_kept_ref
 from tests.postgres import NewDatabase
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabflow import FILES, NAME, Desk, branches, completed, issue, planned, said, until
@@ -41,7 +41,7 @@ def steps() -> list[dict[str, Any]]:
 
 def kept_files(yard: GitLabYard) -> list[str]:
     project = yard.forge.state.projects[NAME]
-    return project.git("ls-tree", "--name-only", kept_ref(folder_of(ITEM))).splitlines()
+    return project.git("ls-tree", "--name-only", build_kept_ref(build_folder_name(ITEM))).splitlines()
 
 
 def test_a_second_home_goes_on_with_the_third_step_when_the_first_one_is_killed(
@@ -55,7 +55,7 @@ def test_a_second_home_goes_on_with_the_third_step_when_the_first_one_is_killed(
     for desk in (first, second):
         desk.script(*steps())
     process = first.begin()
-    until((first.home / "items" / folder_of(ITEM) / "three.txt").exists)
+    until((first.home / "items" / build_folder_name(ITEM) / "three.txt").exists)
     # What counts as done is on the server, and nothing of it is on a branch yet.
     assert {"one.txt", "two.txt"} <= set(kept_files(gitlab_forge))
     assert "three.txt" not in kept_files(gitlab_forge)

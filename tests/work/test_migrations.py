@@ -11,11 +11,11 @@ import pytest
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.intents import Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.retrying import format_time_after
 from daiku.store.database import Database
-from daiku.store.opening import open_tables, opened_place
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.retrying import time_after
+from daiku.store.opening import open_place, open_tables
 
 OLD = """
 CREATE TABLE IF NOT EXISTS work_items(
@@ -43,7 +43,7 @@ def reopen(database_place: Path | str) -> Iterator[Open]:
     opened: list[Database] = []
 
     def open_again() -> Database:
-        opened.append(open_tables(opened_place(database_place), ""))
+        opened.append(open_tables(open_place(database_place), ""))
         return opened[-1]
 
     old = open_again()
@@ -72,7 +72,7 @@ def test_a_queued_item_of_an_earlier_version_is_claimed_with_all_that_was_known(
     claim = items.claim("files:mend", "worker-1")
     assert claim is not None
     assert claim.fence == 4
-    items.change(claim, state="queued", next_at=time_after(60))
+    items.change(claim, state="queued", next_at=format_time_after(60))
     record = ItemStore(reopen()).record("files:mend")
     assert record is not None
     assert (record.facts.pushed, record.facts.rounds, record.facts.tries) == ("1", 2, 0)
@@ -83,10 +83,10 @@ def test_a_queued_item_of_an_earlier_version_is_claimed_with_all_that_was_known(
 def test_words_of_an_earlier_version_get_their_author(reopen: Open) -> None:
     """B23.3: the notes that Daiku left are no person's."""
     for _ in range(2):
-        words = ItemStore(reopen()).words
-        assert [each.text for each in words.left("files:mend", "person")] == ["Use tabs."]
-        assert [each.text for each in words.left("files:mend", "system")] == ["The tree was lost."]
-        assert words.unheard("files:mend", 0) == {"77"}
+        messages = ItemStore(reopen()).messages
+        assert [each.text for each in messages.list_after("files:mend", "person")] == ["Use tabs."]
+        assert [each.text for each in messages.list_after("files:mend", "system")] == ["The tree was lost."]
+        assert messages.unheard_ids("files:mend", 0) == {"77"}
 
 
 def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reopen: Open) -> None:
@@ -94,17 +94,17 @@ def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reop
     database = reopen()
     items = ItemStore(database)
     intents = IntentStore(database, items)
-    assert intents.items_left_open(9) == ("files:over",)
-    left = intents.open("files:over")
+    assert intents.list_items_left_open(9) == ("files:over",)
+    left = intents.list_open("files:over")
     assert [(each.operation, each.sent) for each in left] == [("final", True), ("state", False)]
     record = items.record("files:over")
     assert record is not None
-    claim = items.hold(record, "worker-1")
+    claim = items.claim_unchanged(record, "worker-1")
     assert claim is not None
     for each in left:
         intents.end(claim, each, Outcome())
     again = reopen()
-    assert IntentStore(again, ItemStore(again)).items_left_open(9) == ()
+    assert IntentStore(again, ItemStore(again)).list_items_left_open(9) == ()
 
 
 def test_of_several_that_open_an_earlier_version_at_once_each_can_work(reopen: Open) -> None:
@@ -115,7 +115,7 @@ def test_of_several_that_open_an_earlier_version_at_once_each_can_work(reopen: O
     def start(database: Database) -> None:
         together.wait()
         try:
-            IntentStore(database, ItemStore(database)).open("files:over")
+            IntentStore(database, ItemStore(database)).list_open("files:over")
         except Exception as error:  # noqa: BLE001  # whatever it is, the test fails with it
             wrong.append(error)
 
@@ -125,4 +125,4 @@ def test_of_several_that_open_an_earlier_version_at_once_each_can_work(reopen: O
     for each in threads:
         each.join()
     assert wrong == []
-    assert [each.text for each in ItemStore(databases[0]).words.left("files:mend", "system")] != []
+    assert [each.text for each in ItemStore(databases[0]).messages.list_after("files:mend", "system")] != []

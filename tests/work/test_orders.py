@@ -7,10 +7,10 @@ import pytest
 from daiku.domain.errors import UsageError
 from daiku.domain.items.intents import SetState
 from daiku.domain.items.item import ItemState
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import ask_item
-from daiku.work.items import ItemStore
-from daiku.work.record import Wanted
+from daiku.items.hearing import apply_left_open
+from daiku.items.intents import ask_item
+from daiku.items.items import ItemStore
+from daiku.items.record import ItemAction
 from tests.work.parts import parts_of
 from tests.work.test_retrying import Moody, claimed, key, store_of
 
@@ -22,14 +22,14 @@ async def deliver_labels(items: ItemStore) -> list[SetState]:
     forge = Moody()
     for _ in range(2):
         hearing = parts_of(items, {"files": forge}, name="worker-2")
-        await deliver_open(hearing)
+        await apply_left_open(hearing)
     return [each for each in forge.done if isinstance(each, SetState)]
 
 
 @pytest.mark.parametrize(("wanted", "after"), [("cancel", "stopped"), ("pause", "paused")])
 @pytest.mark.parametrize("state", ["queued", "waiting"])
 async def test_the_label_of_an_item_that_nobody_works_follows_its_state_once(
-    state: ItemState, wanted: Wanted, after: ItemState
+    state: ItemState, wanted: ItemAction, after: ItemState
 ) -> None:
     """B23.4"""
     items = store_of(1)
@@ -46,7 +46,7 @@ async def test_a_label_that_is_not_wanted_any_more_is_not_set() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["cancel", "pause"])
-async def test_the_worker_of_an_item_sets_its_label(wanted: Wanted) -> None:
+async def test_the_worker_of_an_item_sets_its_label(wanted: ItemAction) -> None:
     items = store_of(1)
     claimed(items)
     assert ask_item(items, ITEM, wanted).wanted == wanted

@@ -13,14 +13,14 @@ import pytest
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
+from daiku.items.hearing import poll_while_running
+from daiku.items.items import ItemStore
+from daiku.items.parts import WorkerParts
+from daiku.items.workers.alive import WorkerStore
+from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
-from daiku.store.postgres_faults import unreachable
+from daiku.store.postgres_faults import build_connection_error
 from daiku.texts.text import Text
-from daiku.work.hearing import hear_meanwhile
-from daiku.work.items import ItemStore
-from daiku.work.parts import WorkerParts
-from daiku.work.workers.alive import WorkerStore
-from daiku.work.workers.worker import Worker
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_items import claimed, found, items
 from tests.work.test_processing import HELD, failing_once
@@ -28,7 +28,7 @@ from tests.work.test_refused_intents import Heard
 
 __all__ = ["items"]
 
-AWAY = unreachable("postgresql://host/daiku", OSError("connection refused"))
+AWAY = build_connection_error("postgresql://host/daiku", OSError("connection refused"))
 NO_MODEL = UsageError(Failure(kind="usage", message=Text("no model")))
 
 
@@ -68,13 +68,13 @@ async def test_comments_are_read_during_an_attempt_after_the_database_failed(
     source = Gone()
     item = claimed_item(items, source, claimed(items), poll_seconds=0.01)
     with failing_once(ItemStore, method) as failed:
-        await asyncio.wait_for(hear_meanwhile(item), 5)
+        await asyncio.wait_for(poll_while_running(item), 5)
     assert failed
     assert source.requests == requests
     assert item.record.wanted == "cancel"
 
 
-@pytest.mark.parametrize("method", ["forget_old", "leave_ended", "beat"])
+@pytest.mark.parametrize("method", ["forget_old", "remove_ended", "beat"])
 async def test_a_worker_starts_while_its_database_fails(
     items: ItemStore, tmp_path: Path, method: str
 ) -> None:
@@ -82,7 +82,7 @@ async def test_a_worker_starts_while_its_database_fails(
     items.add(found())
     warnings: list[str] = []
     with failing_once(WorkerStore, method) as failed:
-        await Worker(worker_parts(items, Gone(), tmp_path, warn=warnings.append)).once()
+        await Worker(worker_parts(items, Gone(), tmp_path, warn=warnings.append)).run_once()
     assert failed
     assert warnings == [HELD.failure.message]
     assert [item.state for item in items.list()] == ["failed"]
@@ -104,11 +104,11 @@ async def test_an_item_whose_outcome_cannot_be_written_is_processed_again(
         source.on_read = lambda: outage.setattr(ItemStore, method, fail)
         if method == "claimed":
             source.on_read()
-        assert not await Worker(parts).once()
+        assert not await Worker(parts).run_once()
     assert warnings == [HELD.failure.message]
     assert [item.state for item in items.list()] == ["processing"]
     source.on_read = bool
-    await Worker(parts).once()
+    await Worker(parts).run_once()
     assert [item.state for item in items.list()] == ["failed"]
 
 
@@ -120,7 +120,7 @@ async def test_a_worker_that_stays_waits_for_its_database(
     items.add(found())
     parts = worker_parts(items, Gone(), tmp_path, tell=lambda _: parts.stopping.set())
     with failing_once(ItemStore, "first_queued", wrong) as failed:
-        await asyncio.wait_for(Worker(parts).keep_on(), 5)
+        await asyncio.wait_for(Worker(parts).run(), 5)
     assert failed
     assert [item.state for item in items.list()] == ["failed"]
 
@@ -133,4 +133,4 @@ async def test_a_worker_that_stays_ends_without_a_model(items: ItemStore, tmp_pa
         raise NO_MODEL
 
     with pytest.raises(UsageError, match="no model"):
-        await asyncio.wait_for(Worker(worker_parts(items, Gone(), tmp_path, ready=check_model)).keep_on(), 5)
+        await asyncio.wait_for(Worker(worker_parts(items, Gone(), tmp_path, ready=check_model)).run(), 5)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from daiku.domain.events import ToolCallEvent
+from daiku.items.items import ItemStore
 from daiku.store.sqlite import connect
 from daiku.trace.journal import Journal
-from daiku.work.items import ItemStore
 from tests.work.test_worker import Lab, lab, until
 
 __all__ = ["lab"]

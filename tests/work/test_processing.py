@@ -17,18 +17,18 @@ from daiku.domain.items.intents import PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
+from daiku.items import ending, processing
+from daiku.items.hearing import apply_left_open
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import ClaimedItem
+from daiku.items.processing import process_item, retry_broken
+from daiku.items.record import Claim, ItemRecord
+from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, ModelBreaker
+from daiku.items.source import CloneAccess
 from daiku.store.sqlite import DatabaseFault
 from daiku.texts.text import Text
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.work import ending, processing
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import ClaimedItem
-from daiku.work.processing import retry_broken, work_item
-from daiku.work.record import Claim, ItemRecord
-from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES, ModelBreaker
-from daiku.work.source import CloneAccess
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import TEXT
 from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of
@@ -104,7 +104,7 @@ class Bench:
         return ClaimedItem(parts, self.forge, claim)
 
     async def work(self) -> ItemState:
-        return await work_item(self.claim())
+        return await process_item(self.claim())
 
     async def work_to_the_end(self) -> int:
         """Work it until it is over, with two tries left. Return the number of attempts."""
@@ -127,7 +127,7 @@ class Bench:
 
     async def deliver(self) -> None:
         hearing = parts_of(self.items, {"files": self.forge})
-        await deliver_open(hearing)
+        await apply_left_open(hearing)
 
 
 HELD = DatabaseFault("held")
@@ -290,7 +290,7 @@ async def test_what_an_attempt_wants_is_carried_out_though_the_database_failed_m
     attempt = bench.start
 
     async def start(claim: Claim, place: Path) -> Result:
-        with failing_once(IntentStore, "open") as failed:
+        with failing_once(IntentStore, "list_open") as failed:
             result = await attempt(claim, place)
             await until(lambda: any(isinstance(each, ShowProgress) for each in bench.forge.done))
         assert failed
@@ -307,13 +307,13 @@ async def test_an_attempt_is_told_to_end_though_the_database_failed_meanwhile(be
     async def start(claim: Claim, place: Path) -> Result:
         with failing_once(ItemStore, "signal") as failed:
             item.parts.stopping.set()
-            await until(lambda: bench.items.holds(claim) == "give_back")
+            await until(lambda: bench.items.current_order(claim) == "give_back")
         assert failed
         bench.items.change(claim, run="r")
         return make_result("paused")
 
     item = replace(item, parts=replace(item.parts, start=start))
-    assert await work_item(item) == "queued"
+    assert await process_item(item) == "queued"
 
 
 async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:
@@ -345,7 +345,7 @@ async def test_a_dead_item_that_is_retried_by_hand_is_done_and_labelled_so(bench
     bench.results = (DONE,)
     assert await bench.work() == "done"
     assert bench.states[-2:] == ["processing", "done"]
-    assert bench.intents.open(ITEM) == ()
+    assert bench.intents.list_open(ITEM) == ()
 
 
 @pytest.mark.parametrize(("writes", "state"), [(True, "done"), (False, "failed")])
@@ -365,7 +365,7 @@ async def test_an_item_that_ended_its_workers_too_often_is_given_up(
     """B23.5"""
     worked = bench.claim()
     bench.items.note(worked.claim, takeovers=takeovers)
-    assert await work_item(worked) == state
+    assert await process_item(worked) == state
     await bench.deliver()
     assert bench.states[-1] == state
     assert bench.begun == int(state == "done")
@@ -379,7 +379,7 @@ async def test_the_result_of_an_item_that_ended_its_workers_is_delivered(bench: 
     bench.forge.refusals = {}
     worked = bench.claim()
     bench.items.note(worked.claim, takeovers=MOST_TAKEOVERS)
-    assert await work_item(worked) == "done"
+    assert await process_item(worked) == "done"
 
 
 async def test_a_run_that_came_to_its_end_begins_the_count_of_takeovers_anew(bench: Bench) -> None:
@@ -391,5 +391,5 @@ async def test_a_run_that_came_to_its_end_begins_the_count_of_takeovers_anew(ben
         assert claim is not None
         worked = replace(worked, claim=claim)
     assert bench.record.facts.takeovers == 5
-    assert await work_item(worked) == "paused"
+    assert await process_item(worked) == "paused"
     assert bench.record.facts.takeovers == 0

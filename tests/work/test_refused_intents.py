@@ -19,13 +19,13 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, SourceName
+from daiku.items.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
+from daiku.items.items import ItemStore
+from daiku.items.kept.pushing import ItemCheckout
+from daiku.items.parts import ClaimedItem
+from daiku.items.record import ClaimLost
+from daiku.items.source import Check, CloneAccess, ItemSource, no_check
 from daiku.store.sqlite import connect
-from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
-from daiku.work.items import ItemStore
-from daiku.work.kept.pushing import Place
-from daiku.work.parts import ClaimedItem
-from daiku.work.record import ClaimLost
-from daiku.work.source import Check, CloneAccess, Source, unchecked
 from tests.work.parts import parts_of
 
 KEY = ItemKey(source="files", kind="file", name="mend")
@@ -33,7 +33,7 @@ COMMIT = "1" * 40
 TEXT = ItemText(key=KEY, title="t", body="b", author="ann", default="main", base="release", body_trusted=True)
 
 
-class Heard(Source):
+class Heard(ItemSource):
     """A source that carries out everything, and keeps what that was."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Heard(Source):
         return ItemNews(wanted=True)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome:
         self.before()
         check()
@@ -78,7 +78,7 @@ def item() -> ClaimedItem:
     claim = items.claim(str(KEY), "worker-1")
     assert claim is not None
     items.change(claim, claim=TEXT, branch="daiku/mend")
-    never_used = cast("Place", object())  # what is refused never comes to its repository
+    never_used = cast("ItemCheckout", object())  # what is refused never comes to its repository
     return ClaimedItem(parts_of(items, {}), Heard(), claim, never_used)
 
 
@@ -135,7 +135,7 @@ async def test_its_own_request_and_words_go_out(item: ClaimedItem) -> None:
         item.want(str(number), intent)
     assert await apply_open(item) == (None, {})
     assert heard(item) == list(wanted)
-    assert item.parts.intents.open(str(KEY)) == ()
+    assert item.parts.intents.list_open(str(KEY)) == ()
 
 
 async def test_an_item_that_would_talk_without_end_falls_silent(item: ClaimedItem) -> None:
@@ -144,7 +144,7 @@ async def test_an_item_that_would_talk_without_end_falls_silent(item: ClaimedIte
         item.want(f"comment-{number}", PostComment(text=f"comment {number}"))
     await apply_open(item)
     assert len(heard(item)) == MOST_COMMENTS
-    assert item.parts.intents.open(str(KEY)) == ()
+    assert item.parts.intents.list_open(str(KEY)) == ()
 
 
 async def test_a_worker_that_stood_still_before_its_call_does_not_make_it(item: ClaimedItem) -> None:

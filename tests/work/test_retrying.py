@@ -11,27 +11,27 @@ from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKi
 from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.store.sqlite import connect
-from daiku.texts.text import Text
-from daiku.work.answers import REFUSALS, is_forges_word
-from daiku.work.applying import apply_open
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ItemFacts, ItemRecord
-from daiku.work.retrying import (
+from daiku.items.answers import REFUSALS, is_forge_error
+from daiku.items.applying import apply_open
+from daiku.items.hearing import apply_left_open
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim, ItemFacts, ItemRecord
+from daiku.items.retrying import (
     FIRST_PROBE_SECONDS,
     LONGEST_SECONDS,
     MOST_TRIES,
     ModelBreaker,
-    backoff_seconds,
+    compute_backoff,
+    compute_seconds_to_next,
+    format_time_after,
     give_back_refused,
     is_given_up,
     is_outage,
-    seconds_to_next,
-    time_after,
 )
-from daiku.work.source import Check, unchecked
+from daiku.items.source import Check, no_check
+from daiku.store.sqlite import connect
+from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_refused_intents import Heard
@@ -76,7 +76,7 @@ def test_a_sick_item_lets_the_others_of_its_repository_go_first() -> None:
         items.change(claim, run="begun")
         give_back_refused(items, claim, AWAY)
         assert queued(items) == ["item 1"]
-        seconds = seconds_to_next([record_of(items)])
+        seconds = compute_seconds_to_next([record_of(items)])
         assert seconds is not None
         waits.append(seconds)
     assert [round(each) for each in waits] == [1, 4, 16, 64]
@@ -87,7 +87,7 @@ def test_a_pause_that_has_passed_ends() -> None:
     claim = claimed(items)
     give_back_refused(items, claim, AWAY)
     assert queued(items) == []
-    items.database.write("UPDATE work_items SET next_at = ?", (time_after(-1),))
+    items.database.write("UPDATE work_items SET next_at = ?", (format_time_after(-1),))
     assert queued(items) == ["item 0"]
     assert items.claim(str(key(0)), "worker-1") is not None
     assert record_of(items).next_at == ""
@@ -99,16 +99,16 @@ def test_a_pause_that_the_forge_asks_for_is_kept_and_counts_as_no_try() -> None:
     limited = ForgeRefusal(kind="limited", message=Text("slow"), retry_after=90)
     give_back_refused(items, claimed(items), limited)
     assert record_of(items).facts.tries == 0
-    seconds = seconds_to_next([record_of(items)])
+    seconds = compute_seconds_to_next([record_of(items)])
     assert seconds is not None
     assert 80 < seconds <= 90
 
 
 @for_each("tries", [0, 1, 5, 50, 10_000])
 def test_a_pause_grows_to_an_hour_and_no_further(tries: int) -> None:
-    assert 1 <= backoff_seconds(tries) <= LONGEST_SECONDS
-    assert backoff_seconds(tries) <= backoff_seconds(tries + 1)
-    assert backoff_seconds(tries, 9_999.0) == 9_999.0
+    assert 1 <= compute_backoff(tries) <= LONGEST_SECONDS
+    assert compute_backoff(tries) <= compute_backoff(tries + 1)
+    assert compute_backoff(tries, 9_999.0) == 9_999.0
 
 
 def test_finished_work_is_never_given_up() -> None:
@@ -120,7 +120,7 @@ def test_finished_work_is_never_given_up() -> None:
 
 
 def test_times_compare_as_texts() -> None:
-    assert time_after(-1) < datetime.now(UTC).isoformat(timespec="milliseconds") < time_after(1)
+    assert format_time_after(-1) < datetime.now(UTC).isoformat(timespec="milliseconds") < format_time_after(1)
 
 
 @for_each(
@@ -180,7 +180,7 @@ class TestBreaker:
 )
 def test_only_an_object_is_the_forges_word(body: bytes, word: bool) -> None:
     """B23.4"""
-    assert is_forges_word(body) == word
+    assert is_forge_error(body) == word
 
 
 def test_one_refused_login_is_transient_and_a_refusal_of_this_thing_is_not() -> None:
@@ -199,7 +199,7 @@ class Moody(Heard):
         self.refusals = refusals
 
     async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         if operation in self.refusals:
             return self.refusals[operation]
@@ -214,9 +214,9 @@ async def test_a_transient_refusal_is_told_beside_a_permanent_one() -> None:
     for operation in ("progress", "state", "final"):
         intents.want(claim, operation, PostComment(text=operation))
     applied = await apply_open(claimed_item(items, forge, claim))
-    assert applied.waits == AWAY
+    assert applied.transient == AWAY
     assert set(applied.refused) == {"progress"}
-    assert [each.operation for each in intents.open(claim.item)] == ["state", "final"]
+    assert [each.operation for each in intents.list_open(claim.item)] == ["state", "final"]
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "stopped", "waiting"])
@@ -229,14 +229,14 @@ async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) ->
     away, back = Moody(state=AWAY), Moody()
     for source in (away, away, back):
         hearing = parts_of(items, {"files": source}, name="worker-2")
-        await deliver_open(hearing)
+        await apply_left_open(hearing)
         if source is away:
             assert record_of(items).next_at
             items.database.write("UPDATE work_items SET next_at = ''")
     assert back.done == [SetState(state="done")]
-    assert intents.open(claim.item) == ()
+    assert intents.list_open(claim.item) == ()
     assert (record_of(items).shown.state, record_of(items).next_at) == (state, "")
-    assert intents.items_left_open(9) == ()
+    assert intents.list_items_left_open(9) == ()
 
 
 class Faulty(Heard):
@@ -249,7 +249,7 @@ class Faulty(Heard):
         """Operations that never succeed."""
 
     async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         if operation in self.sick or operation not in self.failed:
             self.failed.add(operation)
@@ -269,11 +269,11 @@ async def pauses_of(forge: Faulty, ended: RunResult | None, tries: int) -> list[
         intents.want(claim, f"{number}", PostComment(text=f"{number}"))
     pauses: list[int] = []
     for _ in range(tries):
-        waits = (await apply_open(claimed_item(items, forge, claim))).waits
+        waits = (await apply_open(claimed_item(items, forge, claim))).transient
         if waits is None:
             break
         give_back_refused(items, claim, waits)
-        seconds = seconds_to_next([record_of(items)])
+        seconds = compute_seconds_to_next([record_of(items)])
         assert seconds is not None
         pauses.append(round(seconds))
         claim = claimed(items)
@@ -300,7 +300,7 @@ async def test_later_deliveries_of_an_item_that_is_over_wait_no_longer_for_an_ou
     items.change(claim, state="done")
     faulty = Faulty("2")
     for _ in range(6):
-        await deliver_open(parts_of(items, {"files": faulty}, name="w"))
+        await apply_left_open(parts_of(items, {"files": faulty}, name="w"))
         record = record_of(items)
         pauses.append(round((datetime.fromisoformat(record.next_at) - datetime.now(UTC)).total_seconds()))
         items.database.write("UPDATE work_items SET next_at = ''")

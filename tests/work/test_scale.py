@@ -13,22 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.proof.evidence import Evidence
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
 from daiku.domain.items.intents import ForgeIntent, Outcome
 from daiku.domain.items.item import ItemKey, SourceName, WorkItem
 from daiku.domain.runs import RunResult
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import WorkerParts
+from daiku.items.record import Claim
+from daiku.items.source import Check, CloneAccess, no_check
+from daiku.items.workers.alive import register_worker
+from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
+from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import text
 from daiku.trace.stores import open_stores
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import WorkerParts
-from daiku.work.record import Claim
-from daiku.work.source import Check, CloneAccess, unchecked
-from daiku.work.workers.alive import own_worker
-from daiku.work.workers.worker import Worker
 from tests.work.test_processing import failing_once
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))
@@ -73,7 +73,7 @@ class Forge:
         return ItemNews(wanted=True)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         self.calls["apply"] += 1
         return GONE
@@ -102,7 +102,7 @@ class Place:
     def worker(self, forge: Forge, told: Callable[[WorkItem], None], concurrency: int = 1) -> Worker:
         stores = open_stores(self.database, str)
         self.open.callback(stores.close)
-        name, lock = own_worker(self.home)
+        name, lock = register_worker(self.home)
         self.open.callback(lock.release)
         items = ItemStore(stores.database)
         config = Config.model_validate({"work": {"poll_seconds": 1}})
@@ -151,13 +151,13 @@ async def test_a_thousand_items_over_twenty_repositories_are_each_worked_once_in
     first = list(forge.queue.values())[::10]  # what is loaded and kept once is no growth
     forge.queue, rest = {str(item.key): item for item in first}, forge.queue
     worker = place.worker(forge, lambda item: told.update([item.item]), concurrency=4)
-    await worker.once()
+    await worker.run_once()
     forge.queue = {name: item for name, item in rest.items() if name not in told}
     gc.collect()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        await worker.once()
+        await worker.run_once()
         gc.collect()
         after, peak = tracemalloc.get_traced_memory()
     finally:
@@ -174,7 +174,7 @@ async def test_a_small_repository_does_not_wait_for_a_large_one(place: Place) ->
     """Each has its turn before another one has its second, also where one item is worked at a time."""
     counts = {"g/big": 40, **dict.fromkeys(REPOSITORIES[:4], 3)}
     forge = forge_of(counts)
-    await place.worker(forge, lambda _: None).once()
+    await place.worker(forge, lambda _: None).run_once()
     turns = [name.partition("#")[0] for name in forge.read_items]
     for turn in range(3):
         assert len(set(turns[turn * 5 : turn * 5 + 5])) == 5
@@ -195,7 +195,7 @@ async def test_new_items_of_a_repository_that_had_none_wait_for_one_turn_of_each
                 worker.parts.items.add(each)
 
     worker = place.worker(forge, tell)
-    await worker.once()
+    await worker.run_once()
     turns = [name.partition("#")[0] for name in forge.read_items][6:24]
     assert all(len(set(turns[at : at + 3])) == 3 for at in range(0, 12, 3))
 
@@ -204,7 +204,7 @@ async def test_two_workers_that_start_together_work_each_item_once(place: Place)
     forge = forge_of(dict.fromkeys(REPOSITORIES, 3))
     told: Worked = []
     both = [place.worker(forge, told.append, 2) for _ in range(2)]
-    await asyncio.gather(*(worker.once() for worker in both))
+    await asyncio.gather(*(worker.run_once() for worker in both))
     assert Counter(forge.read_items) == Counter(item.item for item in told)
     assert {item.attempts for item in told} == {1}
     assert len(told) == 60
@@ -222,7 +222,7 @@ async def test_a_worker_that_stays_goes_on_after_the_database_failed(place: Plac
 
     worker = place.worker(forge, tell)
     with failing_once(ItemStore, "first_queued") as failed:
-        await worker.keep_on()
+        await worker.run()
     assert failed
     assert {item.state for item in told} == {"failed"}
     assert len(told) == 2
@@ -231,9 +231,9 @@ async def test_a_worker_that_stays_goes_on_after_the_database_failed(place: Plac
 async def test_an_idle_look_is_one_call_a_repository(place: Place) -> None:
     forge = forge_of(dict.fromkeys(REPOSITORIES, 1))
     worker = place.worker(forge, lambda _: None, 4)
-    await worker.once()
+    await worker.run_once()
     forge.calls.clear()
-    await worker.once()
+    await worker.run_once()
     assert forge.calls == Counter(f"find {repository}" for repository in REPOSITORIES)
 
 
@@ -256,7 +256,7 @@ async def test_an_item_that_ends_its_workers_is_begun_alone_and_last(place: Plac
     for name, takeovers in (("gitlab:g/one#1", 5), ("gitlab:g/one#2", 3), ("gitlab:g/two#1", 2)):
         for _ in range(takeovers + 1):
             assert items.claim(name, "gone", only=("queued", "processing")) is not None
-    await worker.once()
+    await worker.run_once()
     assert set(forge.read_items[:3]) == {"gitlab:g/two#1", "gitlab:g/two#2", "gitlab:g/one#3"}
     assert forge.read_items[3:] == ["gitlab:g/one#2", "gitlab:g/one#1"]
 

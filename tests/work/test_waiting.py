@@ -10,12 +10,12 @@ import pytest
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, Said
 from daiku.domain.items.item import ItemKey, SourceName
+from daiku.items.hearing import LONGEST_WAIT_FOR_ANSWER, compute_poll_interval, poll_idle_items
+from daiku.items.items import ItemStore
+from daiku.items.record import ClaimLost, ItemRecord
+from daiku.items.source import ItemSource
 from daiku.store.sqlite import DatabaseFault, connect
 from daiku.texts.text import Text
-from daiku.work.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
-from daiku.work.items import ItemStore
-from daiku.work.record import ClaimLost, ItemRecord
-from daiku.work.source import Source
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
 
@@ -59,9 +59,9 @@ class Waiting:
 
     async def look(self, *, once: bool = False) -> int:
         """Look as a worker does at each poll. Return how often the source has been asked so far."""
-        sources: dict[SourceName, Source] = {self.key.source: self.source}
+        sources: dict[SourceName, ItemSource] = {self.key.source: self.source}
         hearing = parts_of(self.items, sources)
-        await hear_all(hearing, once=once)
+        await poll_idle_items(hearing, once=once)
         return self.source.looks
 
     def let_pass(self, **age: float) -> None:
@@ -77,7 +77,7 @@ def test_an_item_that_waits_is_looked_at_less_often_but_each_ten_minutes() -> No
 
     def after(**age: float) -> float:
         changed = datetime.fromisoformat(record.shown.updated_at)
-        return wait_seconds(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
+        return compute_poll_interval(record, changed.astimezone(UTC) + timedelta(**age), 60.0)
 
     assert [after(minutes=1), after(minutes=20), after(days=9)] == [60.0, 300.0, LONGEST_WAIT_FOR_ANSWER]
 
@@ -110,7 +110,9 @@ async def test_an_answer_has_the_item_worked_again() -> None:
     waiting.source.answer = ItemNews(wanted=True, said=(ANSWER,))
     await waiting.look()
     assert waiting.record.shown.state == "queued"
-    assert [each.text for each in waiting.items.words.left(str(waiting.key), "person")] == ["Use tabs."]
+    assert [each.text for each in waiting.items.messages.list_after(str(waiting.key), "person")] == [
+        "Use tabs."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +130,6 @@ async def test_a_database_that_fails_is_a_warning_and_a_lost_claim_is_none(
         raise wrong
 
     monkeypatch.setattr(ItemStore, "note_unclaimed", fail)
-    with caplog.at_level(logging.INFO, "daiku.work"):
+    with caplog.at_level(logging.INFO, "daiku.items"):
         assert await item.look() == 1
     assert [record.levelno for record in caplog.records] == [level]

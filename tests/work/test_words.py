@@ -9,11 +9,11 @@ import pytest
 from daiku.domain.events import InputGiven
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
+from daiku.items.hearing import poll_review, poll_waiting
+from daiku.items.items import Author, ItemStore
+from daiku.items.record import Claim, ItemFacts, ItemRecord
 from daiku.store.database import add_column
 from daiku.store.sqlite import connect
-from daiku.work.hearing import hear_review, hear_waiting
-from daiku.work.items import Author, ItemStore
-from daiku.work.record import Claim, ItemFacts, ItemRecord
 from tests.work.contexts.desk import ITEM, desk
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
@@ -42,7 +42,7 @@ async def heard(items: ItemStore) -> str:
     """Hear the item once; the state it is in then."""
     hearing = parts_of(items, {})
     record = record_in(items)
-    hear = hear_waiting if record.shown.state == "waiting" else hear_review
+    hear = poll_waiting if record.shown.state == "waiting" else poll_review
     assert await hear(hearing, Heard(), record) is None
     return record_in(items).shown.state
 
@@ -52,7 +52,7 @@ async def heard(items: ItemStore) -> str:
 async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -> None:
     """B23.3"""
     items, _ = items_with(state)
-    items.words.leave(NAME, "The work tree was lost.", "1", author)
+    items.messages.add(NAME, "The work tree was lost.", "1", author)
     assert await heard(items) == ("queued" if author == "person" else state)
     assert record_in(items).facts.rounds == int(author == "person" and state == "done")
 
@@ -68,8 +68,8 @@ def test_a_column_that_is_there_is_not_added_again() -> None:
 def test_a_note_of_the_same_id_is_left_once() -> None:
     items, _ = items_with("waiting")
     for _ in range(2):
-        items.words.leave(NAME, "lost", "lost-1", "system")
-    assert len(items.words.left(NAME, "system")) == 1
+        items.messages.add(NAME, "lost", "lost-1", "system")
+    assert len(items.messages.list_after(NAME, "system")) == 1
 
 
 async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) ->
         claim = shop.claim()
         await shop.work(claim)
         assert shop.record.facts.question
-        shop.items.words.leave(ITEM, "The work tree was lost.", "lost-1", "system")
-        shop.items.words.leave(ITEM, "Tabs, please.", "1")
+        shop.items.messages.add(ITEM, "The work tree was lost.", "lost-1", "system")
+        shop.items.messages.add(ITEM, "Tabs, please.", "1")
         assert (await shop.work(claim)).status == "completed_unverified"  # it changed nothing
         chunks = shop.app.journal.chunks(shop.record.shown.session_id)
         answers = [chunk.event.text for chunk in chunks if isinstance(chunk.event, InputGiven)]

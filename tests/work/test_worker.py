@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from daiku.work.processing import folder_of
+from daiku.items.processing import build_folder_name
 from tests.cli.test_terminal import Open, at_terminal
 from tests.conftest import ROOT
 
@@ -37,7 +37,7 @@ MEND: list[dict[str, Any]] = [
     },
     {"text": "add adds now."},
 ]
-SLOW_TREE = folder_of("files:slow")
+SLOW_TREE = build_folder_name("files:slow")
 SLOW: list[dict[str, Any]] = [
     {"text": "one", "calls": [{"tool": "files/write", "args": {"path": "a.txt", "content": "a\n"}}]},
     {

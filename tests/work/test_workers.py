@@ -11,23 +11,23 @@ import pytest
 
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
-from daiku.store.database import Database
-from daiku.store.lease import LEASE_SECONDS
-from daiku.store.opening import open_tables, opened_place
-from daiku.work.items import ItemStore
-from daiku.work.workers.alive import (
+from daiku.items.items import ItemStore
+from daiku.items.workers.alive import (
     BEAT_SECONDS,
     GONE_SECONDS,
     WorkerStore,
-    own_worker,
+    get_lock_path,
+    register_worker,
     release_worker,
-    worker_lock,
 )
+from daiku.store.database import Database
+from daiku.store.lease import LEASE_SECONDS
+from daiku.store.opening import open_place, open_tables
 
 
 @pytest.fixture
 def database(database_place: Path | str) -> Iterator[Database]:
-    opened = open_tables(opened_place(database_place), "")
+    opened = open_tables(open_place(database_place), "")
     yield opened
     opened.close()
 
@@ -41,28 +41,28 @@ def test_a_worker_is_alive_until_it_has_not_beaten_for_long(database: Database) 
     workers = WorkerStore(database)
     workers.beat("one")
     workers.beat("two")
-    assert workers.alive() == {"one", "two"}
+    assert workers.list_alive() == {"one", "two"}
     stay_away(database, "one", GONE_SECONDS - 5)
-    assert workers.alive() == {"one", "two"}
+    assert workers.list_alive() == {"one", "two"}
     stay_away(database, "one", 6)
-    assert workers.alive() == {"two"}
+    assert workers.list_alive() == {"two"}
     workers.beat("one")
-    assert workers.alive() == {"one", "two"}
+    assert workers.list_alive() == {"one", "two"}
 
 
 def test_a_beat_from_the_future_does_not_count(database: Database) -> None:
     workers = WorkerStore(database)
     workers.beat("one")
     stay_away(database, "one", -3600)
-    assert workers.alive() == frozenset()
+    assert workers.list_alive() == frozenset()
 
 
 def test_who_leaves_is_gone_at_once_and_rows_that_are_a_day_old_are_dropped(database: Database) -> None:
     workers = WorkerStore(database)
     for name in ("one", "two", "three"):
         workers.beat(name)
-    workers.leave("one")
-    assert workers.alive() == {"two", "three"}
+    workers.remove("one")
+    assert workers.list_alive() == {"two", "three"}
     stay_away(database, "two", 86_401)
     workers.forget_old()
     assert database.query("SELECT worker FROM work_workers") == [("three",)]
@@ -72,19 +72,19 @@ def test_a_worker_of_this_home_whose_process_has_ended_is_gone_at_once(
     database: Database, tmp_path: Path
 ) -> None:
     workers = WorkerStore(database)
-    name, lock = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
     workers.beat(name)
     workers.beat("of another home")
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {name, "of another home"}
+    workers.remove_ended(tmp_path)
+    assert workers.list_alive() == {name, "of another home"}
     lock.release()  # what the end of its process does
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {"of another home"}
-    assert not worker_lock(tmp_path, name).exists()
+    workers.remove_ended(tmp_path)
+    assert workers.list_alive() == {"of another home"}
+    assert not get_lock_path(tmp_path, name).exists()
 
 
 def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
-    program = f"from pathlib import Path; from daiku.work.workers.alive import own_worker; print(own_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
+    program = f"from pathlib import Path; from daiku.items.workers.alive import register_worker; print(register_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -92,34 +92,34 @@ def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
     name = process.stdout.readline().strip()
     workers = WorkerStore(open_tables(None, ""))
     workers.beat(name)
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {name}
+    workers.remove_ended(tmp_path)
+    assert workers.list_alive() == {name}
     process.kill()
     process.communicate()
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == frozenset()
+    workers.remove_ended(tmp_path)
+    assert workers.list_alive() == frozenset()
 
 
 def test_a_worker_that_ends_leaves_no_file(tmp_path: Path) -> None:
     """B23.17: cron starts one every few minutes."""
     for _ in range(3):
-        release_worker(tmp_path, *own_worker(tmp_path))
+        release_worker(tmp_path, *register_worker(tmp_path))
     assert list((tmp_path / "workers").iterdir()) == []
 
 
 def test_the_files_of_a_worker_that_was_killed_are_removed(database: Database, tmp_path: Path) -> None:
     """B23.17"""
-    name, lock = own_worker(tmp_path)
-    alive, _held = own_worker(tmp_path)
+    name, lock = register_worker(tmp_path)
+    alive, _held = register_worker(tmp_path)
     for each in (name, alive):
-        worker_lock(tmp_path, each).with_suffix(".json").touch()
+        get_lock_path(tmp_path, each).with_suffix(".json").touch()
     lock.release()
-    WorkerStore(database).leave_ended(tmp_path)
+    WorkerStore(database).remove_ended(tmp_path)
     assert sorted(each.stem for each in (tmp_path / "workers").iterdir()) == [alive, alive]
 
 
 def test_no_two_workers_have_one_name(tmp_path: Path) -> None:
-    names = {own_worker(tmp_path / home)[0] for home in ("a", "a", "b")}
+    names = {register_worker(tmp_path / home)[0] for home in ("a", "a", "b")}
     assert len(names) == 3
 
 
@@ -129,7 +129,8 @@ def test_of_two_that_find_an_item_of_a_worker_that_is_gone_one_gets_it(database:
     first = items.claim("files:mend", "gone")
     assert first is not None
     claims = [
-        items.claim("files:mend", name, only=("processing",), seen=first.fence) for name in ("one", "two")
+        items.claim("files:mend", name, only=("processing",), expected_fence=first.fence)
+        for name in ("one", "two")
     ]
     assert claims[0] is not None
     assert claims[1] is None

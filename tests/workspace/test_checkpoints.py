@@ -17,7 +17,7 @@ from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.settings.config import Config
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
@@ -256,7 +256,7 @@ async def test_that_old_ones_went_is_said(folder: Path, workspace: Path) -> None
     s = store(folder, workspace, quota=9000)
     events: list[Event] = []
     context = ToolContext("s", "r", "c", DiskWorkspace([workspace]), s, Config(), emit=events.append)
-    registry = ToolRegistry(file_tools())
+    registry = ToolRegistry(build_file_tools())
     for number in range(3):
         text = "".join(hashlib.sha256(f"{number} {i}".encode()).hexdigest() + "\n" for i in range(90))
         call = ToolCall(tool="files/write", args={"path": "a", "content": text})

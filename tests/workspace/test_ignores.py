@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from daiku.agents.rules import read_rules
+from daiku.team.rules_files import read_rules
 from daiku.workspace.ignores import Ignores, compile_patterns
 
 HOSTILE = [

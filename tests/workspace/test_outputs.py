@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.workspace.outputs import DAYS, MOST, Outputs
+from daiku.workspace.outputs import MAX_AGE_DAYS, MAX_OUTPUTS, Outputs
 from tests.cases import for_each
 
 
@@ -70,13 +70,13 @@ def test_links_in_the_folder_are_not_followed(outputs: Outputs, tmp_path: Path) 
 
 
 def test_a_session_keeps_the_newest_and_all_go_with_it_or_with_time(outputs: Outputs, tmp_path: Path) -> None:
-    for number in range(MOST + 3):
+    for number in range(MAX_OUTPUTS + 3):
         outputs.keep("ses_1", f"run {number}", str(number))
-    assert len(list((tmp_path / "outputs/ses_1").iterdir())) == MOST
+    assert len(list((tmp_path / "outputs/ses_1").iterdir())) == MAX_OUTPUTS
     outputs.keep("ses_2", "run", "x")
     outputs.forget("ses_2")
     assert outputs.read("ses_2", "output:run") is None
-    old = time.time() - (DAYS + 1) * 86_400
+    old = time.time() - (MAX_AGE_DAYS + 1) * 86_400
     os.utime(tmp_path / "outputs/ses_1", (old, old))
     outputs.swept()
     assert not (tmp_path / "outputs/ses_1").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from daiku.workspace import programs
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.programs import find_configured_program, find_program

@@ -1,6 +1,6 @@
-"""The wire contract: every custom method with its params and result, and the events that stream."""
+"""The wire contract: every custom method with its params and result, and the streamed events."""
 
-# Types are imported to be found here.
+# Types are re-exported.
 # pyright: reportUnusedImport=false
 
 from __future__ import annotations
@@ -149,4 +149,4 @@ CLIENT_REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/editor/notebook": (EditorFileParams, EditorNotebook),
     "daiku/editor/editNotebook": (EditNotebookParams, EditNotebookResult),
 }
-"""Server to client, only what the client offered in `initializationOptions.client`."""
+"""Requests from server to client, only those that the client offered in `initializationOptions.client`."""

@@ -1,4 +1,4 @@
-"""What every part of the wire contract uses: ids, tokens, the empty and the text answer."""
+"""Shared types of the wire contract: ids, tokens, and the empty and the text result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Id = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Nothing(Wire):
-    """No params."""
+    """Empty params."""
 
 
 class TextResult(Wire):

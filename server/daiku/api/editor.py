@@ -1,6 +1,7 @@
-"""Wire types of the server's requests to the editor: diagnostics, locations, saving, notebooks, language models.
+"""Wire types of requests to the editor: diagnostics, locations, saving, notebooks, language models.
 
-The server sends them only if the client offered `editor` or `languageModel` at `initialize`."""
+They are sent only if the client offered `editor` or `languageModel` at `initialize`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from daiku.domain.runs import Position, Range
 
 
 class EditorDiagnosticsParams(Wire):
-    """Diagnostics of `uri`; of all files if it is absent.
-    `settle`: wait until those of these files are up to date, and add only the errors of all others."""
+    """Request for the diagnostics of `uri`; absent: of all files.
+
+    `settle`: wait until those of these files are up to date, and add only the errors of all other files.
+    """
 
     uri: str | None = None
     settle: tuple[str, ...] | None = None
@@ -28,7 +31,7 @@ class EditorDiagnostic(Wire):
     message: str
     source: str = ""
     cell: int | None = None
-    """In a notebook (`uri` is the notebook's): the number of its cell, from 1; `range` is within the cell."""
+    """For a notebook (`uri` is the notebook): 1-based number of the cell; `range` is within the cell."""
 
 
 class EditorDiagnosticsResult(Wire):
@@ -36,14 +39,14 @@ class EditorDiagnosticsResult(Wire):
 
 
 class EditorPlaceParams(Wire):
-    """`position` in the units of the negotiated position encoding, as everywhere on this wire."""
+    """A position, in the negotiated position encoding."""
 
     uri: str
     position: Position
 
 
 class EditorSaveParams(Wire):
-    """Documents to save so that commands see our edit; before it, they had no unsaved changes."""
+    """Documents to save after an edit, so that commands see it; they had no unsaved changes before."""
 
     uris: tuple[str, ...]
 
@@ -62,7 +65,7 @@ class EditorFileParams(Wire):
 
 
 class EditorCell(Wire):
-    """One cell of an open notebook. `uri` is its own document's; `id` the notebook format's, where it has one."""
+    """A cell of an open notebook. `uri` is the cell's document, `id` the cell id of the notebook format."""
 
     uri: str
     kind: Literal["code", "markup"]
@@ -72,14 +75,14 @@ class EditorCell(Wire):
 
 
 class EditorNotebook(Wire):
-    """A notebook as the editor has it, unsaved changes included; without `cells` it is not open there."""
+    """A notebook in the editor, with unsaved changes; `cells` is absent if it is not open."""
 
     dirty: bool = False
     cells: tuple[EditorCell, ...] | None = None
 
 
 class NewCell(Wire):
-    """A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one."""
+    """New state of a cell. `at` is its 0-based old number; absent: a new cell."""
 
     at: int | None = None
     kind: Literal["code", "markup"]
@@ -88,7 +91,7 @@ class NewCell(Wire):
 
 
 class EditNotebookParams(Wire):
-    """`expected`: the cells' texts that the edit was made against; others are refused."""
+    """`expected`: texts of the cells that the edit was made against; a mismatch is rejected."""
 
     uri: str
     expected: tuple[str, ...]
@@ -150,7 +153,8 @@ class LanguageModelTool(Wire):
 
 
 class LanguageModelParams(Wire):
-    """The client streams `$/progress {token: partialResultToken, value: Part}` while it answers."""
+    """A model request. The client streams `$/progress {token: partialResultToken, value: Part}` until it
+    answers."""
 
     model: str
     messages: tuple[LanguageModelMessage, ...]
@@ -159,7 +163,7 @@ class LanguageModelParams(Wire):
 
 
 class LanguageModelResult(Wire):
-    """The whole reply, what was streamed included; tokens 0 where the editor does not tell."""
+    """The complete reply, including what was streamed; tokens are 0 if the editor does not report them."""
 
     parts: tuple[Part, ...]
     prompt_tokens: int = 0
@@ -167,7 +171,7 @@ class LanguageModelResult(Wire):
 
 
 class EditorModel(Wire):
-    """A model that the editor lends; `context` in tokens."""
+    """A model of the editor; `context` in tokens."""
 
     id: str
     name: str = ""

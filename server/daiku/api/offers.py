@@ -1,4 +1,4 @@
-"""Wire types of `initialize`, of the available models, tools and agents, and of the doctor's findings."""
+"""Wire types of `initialize`, of models, tools, and agents, and of diagnostics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.texts.text import NO_TEXT, Text
 
 
 class ModelOffer(Wire):
-    """A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown."""
+    """A selectable model; `id` is `provider/name`. Tokens are 0 if unknown."""
 
     id: str
     provider: str
@@ -26,20 +26,20 @@ class ModelOffer(Wire):
 
 
 class ProviderState(Localizable):
-    """A provider, and why it cannot be used where it cannot."""
+    """Status of a provider, with the error if it is unusable."""
 
     provider: str
     usable: bool
     error: Failure | None = None
     origin: str = ""
-    """The package that brings it, with its version; empty for Daiku's own."""
+    """The package that provides it, with its version; empty for built-in providers."""
 
 
 class ModelsResult(Localizable):
     models: tuple[ModelOffer, ...]
     providers: tuple[ProviderState, ...]
     selected: str | None = None
-    """The `id` that a request without `model` uses; absent where no provider is usable."""
+    """The `id` that requests without `model` use; absent if no provider is usable."""
 
 
 class ToolInfo(Wire):
@@ -48,12 +48,11 @@ class ToolInfo(Wire):
     parameters: JsonObject
     effect: Effect
     origin: str = ""
-    """As for a provider."""
+    """The package that provides it, with its version; empty for built-in tools."""
 
 
 class ServerState(Localizable):
-    """How a configured MCP server stands; none is started by asking. Its tools are those that it
-    offered when it last ran."""
+    """Status of a configured MCP server; this request starts none. The tools are those of its last run."""
 
     name: str
     status: ServerStatus
@@ -68,8 +67,11 @@ class ToolsResult(Localizable):
 
 
 class DoctorFinding(Localizable):
-    """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
-    `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
+    """A finding of the diagnostics.
+
+    `mend` says what to do about it. `action` is a button that a client may offer. `command` is for a
+    terminal, where the user sees it before it runs.
+    """
 
     area: Literal[
         "daiku", "programs", "settings", "sandbox", "models", "mcp", "tools", "memory", "trace", "work"
@@ -90,7 +92,7 @@ class AgentInfo(Wire):
     description: str
     tools: tuple[str, ...] = ()
     origin: str = ""
-    """As for a provider."""
+    """The package that provides it, with its version; empty for built-in agents."""
 
 
 class AgentsResult(Wire):
@@ -98,28 +100,28 @@ class AgentsResult(Wire):
 
 
 class ClientOffer(Wire):
-    """`initializationOptions.client`: what the client does itself."""
+    """Capabilities of the client (`initializationOptions.client`)."""
 
     approvals: bool = False
     language_model: bool = False
     editor: bool = False
     commands: bool = False
-    """True: the client registers the commands itself; the server does not announce them a second time."""
+    """True if the client registers the commands itself, so that the server does not announce them."""
     locale: str | None = None
 
 
 class InitializationOptions(Wire):
-    """`settings` has the shape of the TOML file (PROTOCOL 2)."""
+    """Initialization options. `settings` has the shape of the TOML file (PROTOCOL 2)."""
 
     settings: JsonObject | None = None
     client: ClientOffer | None = None
     trusted: bool | None = None
-    """False: the workspace is not trusted, its own settings file may loosen nothing. Absent: as in the
-    terminal, only the settings file of a folder that was trusted by `daiku config trust` may."""
+    """False: the workspace's settings file may not loosen anything. Absent: it may if `daiku config trust` was
+    run for the folder."""
 
 
 class ServerOffer(Wire):
-    """`capabilities.experimental.daiku` of the initialize answer."""
+    """Capabilities of the server (`capabilities.experimental.daiku` of the initialize result)."""
 
     version: str
     protocol: int

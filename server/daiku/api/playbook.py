@@ -1,4 +1,4 @@
-"""The playbook over the wire: its bullets listed, searched and changed, and what waits for a person's word."""
+"""Wire types of the playbook: list, search, change, and review."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from daiku.texts.text import Text
 
 
 class PlaybookListParams(Wire):
-    """Without a scope those of both playbooks, the repository's first; without a section all of them; without `all` only
-    those that are active."""
+    """Filter of a list. Without scope: both playbooks, the repository's first. Without section: all. Without
+    `all`: active bullets only."""
 
     scope: PlaybookScope | None = None
     section: str = ""
@@ -31,8 +31,11 @@ class PlaybookListParams(Wire):
 
 
 class PlaybookListResult(Wire):
-    """In the order of their adding. `resting` are the ids of those that no run is told: what runs showed of them is
-    below the least confidence. `sections` are the names that a bullet can be added to; a person may name others."""
+    """Bullets in the order of creation.
+
+    `resting` are the ids of bullets that no run receives because their confidence is below the threshold.
+    `sections` are suggestions for new bullets; others are allowed.
+    """
 
     bullets: tuple[Bullet, ...]
     resting: tuple[str, ...] = ()
@@ -40,7 +43,7 @@ class PlaybookListResult(Wire):
 
 
 class PlaybookSearchParams(Wire):
-    """Without a scope in both playbooks; without `topK` as many as the settings say."""
+    """A search. Without scope: both playbooks. Without `topK`: the number in the settings."""
 
     query: str
     scope: PlaybookScope | None = None
@@ -49,13 +52,13 @@ class PlaybookSearchParams(Wire):
 
 
 class PlaybookSearchResult(Wire):
-    """Best first."""
+    """Hits, best first."""
 
     hits: tuple[BulletHit, ...]
 
 
 class PlaybookAddParams(Wire):
-    """With `propose` it waits for review, as what was learnt does."""
+    """A new bullet. With `propose` it is pending until a review."""
 
     section: str
     content: str
@@ -65,8 +68,10 @@ class PlaybookAddParams(Wire):
 
 
 class PlaybookUpdateParams(Wire):
-    """What is left out stays as it is; `keywords: []` takes them away. `active`: false disables the bullet, true enables
-    it again."""
+    """Changes of a bullet; absent fields stay.
+
+    `keywords: []` removes the keywords. `active`: false disables the bullet, true enables it again.
+    """
 
     id: Id
     content: str | None = None
@@ -75,14 +80,16 @@ class PlaybookUpdateParams(Wire):
 
 
 class PlaybookRef(Wire):
-    """A bullet, by its id: the two playbooks have no ids in common."""
+    """Id of a bullet, unique across both playbooks."""
 
     id: Id
 
 
 class PlaybookChange(Wire):
-    """What was changed, or proposed, and the bullet as it stands now; none where an addition is only proposed.
-    `redacted`: secrets were taken out of the text."""
+    """Applied or proposed changes, and the resulting bullet; none for a proposed addition.
+
+    `redacted`: secrets were removed from the text.
+    """
 
     deltas: tuple[Delta, ...]
     bullet: Bullet | None = None
@@ -90,15 +97,17 @@ class PlaybookChange(Wire):
 
 
 class PlaybookPlace(LearntFrom):
-    """A place in a session that something was learnt from; `title` is that of the session, empty where it is gone."""
+    """Source of a lesson in a session; `title` is the session's, empty if it was deleted."""
 
     title: str = ""
 
 
 class ShownDelta(Delta):
-    """A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference
-    that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space; keywords stand last,
-    labelled in the client's language), and the places of its evidence."""
+    """A change with its data for review.
+
+    `bullets` are the affected bullets as they are now, `places` the sources. `diff` has `@@ id @@` lines and
+    lines that begin with `-`, `+`, or a space; keywords come last, labelled in the client's language.
+    """
 
     bullets: tuple[Bullet, ...] = ()
     diff: str = ""
@@ -106,7 +115,7 @@ class ShownDelta(Delta):
 
 
 class PlaybookDeltasParams(Wire):
-    """Without a scope those of both playbooks. `newest`: only so many, those that were decided on last."""
+    """Filter of changes. Without scope: both playbooks. `newest`: at most this many, the last decided."""
 
     scope: PlaybookScope | None = None
     statuses: tuple[DeltaStatus, ...] = ("proposed",)
@@ -114,21 +123,23 @@ class PlaybookDeltasParams(Wire):
 
 
 class PlaybookDeltasResult(Wire):
-    """Oldest first; the newest of them in the order of their last decision."""
+    """Changes, oldest first; with `newest` in the order of their last decision."""
 
     deltas: tuple[ShownDelta, ...]
 
 
 class AcceptedDelta(Wire):
-    """`content`: the text as the person edited it; none where it is taken as it is."""
+    """A change to accept; `content` is the text as edited by the user, absent if unedited."""
 
     id: Id
     content: str | None = None
 
 
 class PlaybookReviewParams(Wire):
-    """Decided in this order, each by itself. `accept` takes up what was rejected, too. `undo` takes back changes that were
-    applied; what was rejected waits again."""
+    """Decisions, applied one by one in this order.
+
+    `accept` may name rejected changes. `undo` reverts applied changes and makes rejected ones pending again.
+    """
 
     accept: tuple[AcceptedDelta, ...] = ()
     reject: tuple[Id, ...] = ()
@@ -136,14 +147,14 @@ class PlaybookReviewParams(Wire):
 
 
 class RefusedDelta(Localizable):
-    """A change that could not be decided so, and why."""
+    """A change that could not be decided this way, and why."""
 
     id: str
     message: Text
 
 
 class PlaybookReviewResult(Localizable):
-    """The changes as they stand now, and those that could not be decided so."""
+    """The changes after the review, and those that could not be decided this way."""
 
     decided: tuple[Delta, ...] = ()
     refused: tuple[RefusedDelta, ...] = ()
@@ -151,15 +162,17 @@ class PlaybookReviewResult(Localizable):
 
 
 class PlaybookWatchParams(Wire):
-    """`revision`: the one that the client has; empty where it has none."""
+    """`revision`: the client's last revision, or empty."""
 
     revision: str = ""
 
 
 class PlaybookWatchResult(Wire):
-    """Answered as soon as a playbook is not that of `revision` any more; the `bullet` events of what a run here taught are
-    then in its session, after the run's end. `active` counts the bullets that are active in
-    both playbooks, `waiting` the changes that wait for a person. `repository`: there is a playbook of this folder."""
+    """Answer of the long poll, sent as soon as a playbook differs from `revision`.
+
+    The `bullet` events of a run are then in its session, after the end of the run. `active` counts the
+    active bullets of both playbooks, `waiting` the pending changes. `repository`: the folder has a playbook.
+    """
 
     revision: str
     active: int
@@ -168,8 +181,11 @@ class PlaybookWatchResult(Wire):
 
 
 class BulletObservation(Wire):
-    """What one run showed of a bullet, and the place in its session that decided it. `version` is that of the text that
-    the run was told (0: not known); what was about a text that said something else is not `counted`."""
+    """Evidence of one run on a bullet, and its place in the session.
+
+    `version` is the version of the text that the run received (0: unknown). `counted` is False if it was
+    about a text with another meaning.
+    """
 
     verdict: Verdict
     why: Why | Literal[""] = ""
@@ -179,7 +195,7 @@ class BulletObservation(Wire):
 
 
 class PlaybookShowResult(Wire):
-    """A bullet, every change of it, oldest first, and what runs showed of it."""
+    """A bullet, its changes (oldest first), and its observations."""
 
     bullet: Bullet
     history: tuple[ShownDelta, ...] = ()

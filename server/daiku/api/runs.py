@@ -1,4 +1,4 @@
-"""Requests that start, resume or steer a run, and requests about plans and work items, with their results."""
+"""Wire types of requests that start, resume, or steer a run, and of plans and work items."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from daiku.domain.work.research import Research
 
 
 class RunStart(Wire):
-    """What every request that starts or goes on with a run may carry."""
+    """Common params of requests that start or continue a run."""
 
     session_id: Id | None = None
-    """Absent: a new session is made."""
+    """Absent: a new session is created."""
     model: str | None = None
-    """`name` or `provider/name`; absent: as the settings say."""
+    """`name` or `provider/name`; absent: the model of the settings."""
     approvals: ClientApprovals | None = None
     """Absent: `ask`."""
     limits: RunLimits | None = None
@@ -47,7 +47,7 @@ class ChatParams(RunStart):
     images: tuple[Image, ...] = ()
     grant: EditGrant | None = None
     cursor: Cursor | None = None
-    """Where the person works just now; the model is told of it."""
+    """Position of the user's cursor, which the model is sent."""
 
 
 class PlanParams(RunStart):
@@ -60,18 +60,18 @@ class PlanResult(RunResult):
 
 
 class ResearchParams(RunStart):
-    """A `question`, or the plan to find out for."""
+    """A `question`, or the plan to research."""
 
     plan_id: Id | None = None
     question: str | None = None
 
 
 class ResearchResult(RunResult, Research):
-    """Queries also where nothing could be looked up."""
+    """Result of research; has queries even if nothing could be looked up."""
 
 
 class CodeParams(RunStart):
-    """`instruction`, or the plan (and one of its steps) to carry out."""
+    """An `instruction`, or the plan (or one of its steps) to implement."""
 
     instruction: str | None = None
     plan_id: Id | None = None
@@ -84,8 +84,7 @@ class CodeResult(RunResult):
 
 
 class CommandsParams(RunStart):
-    """`commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner
-    turns into commands."""
+    """Commands to run unchanged, or an `instruction`, plan, or step that the runner turns into commands."""
 
     instruction: str | None = None
     commands: tuple[str, ...] = ()
@@ -94,14 +93,14 @@ class CommandsParams(RunStart):
 
 
 class CommandsResult(RunResult):
-    """`not_run`: of the commands that were given, those behind the first that failed."""
+    """Commands that were run. `not_run`: given commands after the first failure."""
 
     commands: tuple[CommandOutcome, ...] = ()
     not_run: tuple[str, ...] = ()
 
 
 class DocumentParams(RunStart):
-    """A document (a file URI) and what is to be done with it; with `range` only with these lines."""
+    """A document (file URI) and an instruction; with `range` for these lines only."""
 
     uri: str
     instruction: str
@@ -111,22 +110,25 @@ class DocumentParams(RunStart):
 
 
 class DocumentResult(RunResult):
-    """`patch` in code points of the document as it stood, `edits` the same by line and character; absent and empty
-    where nothing is to be changed, or a guard blocked it."""
+    """A patch of the document.
+
+    `patch` is in code points of the old document, `edits` by line and character; absent and empty if there
+    is nothing to change, or a guard blocked it.
+    """
 
     patch: PatchJSON | None = None
     edits: tuple[RangeEdit, ...] = ()
 
 
 class GenerateParams(RunStart):
-    """A task, and the name of the prompt template that it is put into."""
+    """A task, and the name of the prompt template for it."""
 
     query: str
     dataset: str
 
 
 class GenerateResult(Wire):
-    """How a task was answered with the playbook's help: the Trajectory of its Generator."""
+    """The Generator's trajectory for a task."""
 
     query: str
     dataset: str
@@ -145,7 +147,7 @@ class ResumeParams(Wire):
     partial_result_token: Token | None = None
 
 
-# ---- a run under way
+# ---- active runs
 
 
 class RunRef(Wire):
@@ -163,7 +165,7 @@ class ApproveParams(Wire):
     decision: ApprovalDecision
     feedback: str | None = None
     hunks: tuple[int, ...] | None = None
-    """Of the previewed edit, only these (0-based, in the order of the diff); absent: all."""
+    """Approved hunks of the previewed edit (0-based, in the order of the diff); absent: all."""
 
 
 class AnswerParams(Wire):
@@ -177,7 +179,7 @@ class PlanRef(Wire):
 
 
 class PlanUpdateParams(PlanRef):
-    """New values of a plan's fields; a field that is absent stays as it is."""
+    """New values of a plan's fields; absent fields stay."""
 
     name: str | None = None
     goal: str | None = None
@@ -186,13 +188,13 @@ class PlanUpdateParams(PlanRef):
 
 
 class PlanRunParams(RunStart, PlanRef):
-    """The plan to work, or one step of it; without a session in the one that it is in."""
+    """The plan to run, or one step of it; without a session in the plan's own."""
 
     step_id: Id | None = None
 
 
 class PlanRunResult(RunResult):
-    """Result of a plan's run, the plan after it, and the claims with their proofs."""
+    """Result of a plan's run: the plan afterwards, and the claims with their proofs."""
 
     plan: PlanInFull | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # frozen
     report: Report | None = None
@@ -219,39 +221,41 @@ class CheckpointListResult(Wire):
 
 
 class WorkListParams(Wire):
-    """Without a state all of them."""
+    """Filter of work items; without a state all of them."""
 
     state: ItemState | None = None
 
 
 class WorkListResult(Localizable):
-    """Last changed first."""
+    """Work items, last changed first."""
 
     items: tuple[WorkItem, ...]
 
 
 class WorkWatchParams(Wire):
-    """`revision`: the one that came with the items that the client has; empty where it has none."""
+    """`revision`: the client's last revision, or empty."""
 
     revision: str = ""
 
 
 class WorkWatchResult(Localizable):
-    """The items as they are now, last changed first."""
+    """Current work items, last changed first."""
 
     revision: str
     items: tuple[WorkItem, ...]
 
 
 class WorkPlace(Localizable):
-    """An item that nobody works now, and the folder in which its files are: empty where that is not on this machine.
-    An item that is still `processing` pauses at its next step."""
+    """An item without a worker, and the folder of its files (empty if not on this machine).
+
+    An item that is still `processing` pauses at its next step.
+    """
 
     item: WorkItem
     folder: str
 
 
 class WorkItemRef(Wire):
-    """`item` is named like `gitlab:group/name#3` or `files:name`."""
+    """A work item, such as `gitlab:group/name#3` or `files:name`."""
 
     item: Id

@@ -1,4 +1,4 @@
-"""Sessions over the wire: lists, chunks, forks, exports, the changes to files, traces, saved permissions."""
+"""Wire types of sessions: lists, chunks, forks, exports, file changes, traces, saved permissions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class SessionRef(Wire):
 
 
 class SessionGetParams(SessionRef):
-    """With `last` about so many of the last chunks (below `beforeSeq`, where that is given), from the start of a
-    message on; else everything after `afterSeq`."""
+    """With `last`: about this many of the last chunks (before `beforeSeq`, if given), starting at a message.
+    Without: all after `afterSeq`."""
 
     after_seq: Annotated[int, Field(ge=0)] = 0
     last: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -41,11 +41,11 @@ class SessionGetParams(SessionRef):
 
 
 class ChunkRecord(Wire):
-    """A Chunk as it is stored and sent; `data` by `type` in `daiku.domain.events.EVENTS`."""
+    """A chunk as stored and sent; `type` selects the model of `data` in `daiku.domain.events.EVENTS`."""
 
     seq: int
     seq_from: int | None = None
-    """Set where one chunk stands for the adjacent deltas `seqFrom`…`seq` (a slow client)."""
+    """Set if one chunk combines the adjacent deltas `seqFrom`…`seq` (a slow client)."""
     time: str
     session: str
     run: str
@@ -56,7 +56,7 @@ class ChunkRecord(Wire):
 
 
 class EarlierChunks(Wire):
-    """What a window left out: how many chunks lie below `beforeSeq`, and what was used in them."""
+    """Chunks before a window: their number (before `beforeSeq`) and their usage."""
 
     before_seq: int
     count: int
@@ -67,13 +67,13 @@ class SessionGetResult(Wire):
     session: Session
     chunks: tuple[ChunkRecord, ...]
     earlier: EarlierChunks | None = None
-    """Only of a window (`last`): None where it reaches back to the beginning."""
+    """Only with `last`: None if the window reaches back to the beginning."""
 
 
 class SessionForkParams(SessionRef):
     at_seq: Annotated[int, Field(ge=0)]
     restore_files: bool = False
-    """Bring back the files that the session changed after that point, as they were then."""
+    """Restore the files that the session changed after that point."""
 
 
 ExportFormat = Literal["markdown", "json", "jsonl", "trace"]
@@ -84,14 +84,14 @@ class SessionExportParams(SessionRef):
 
 
 class ChangeHunk(Wire):
-    """Adjacent lines that changed. Lines count from 1; a side without lines names the line before it.
+    """Adjacent changed lines. Lines count from 1; a side without lines names the line before it.
 
-    `text` is the changed lines alone, with `-` or `+` before each (git's note where the last line has
-    no end). `touched`: the person changed lines of it since; rejecting a whole file leaves it.
+    `text` contains only the changed lines, each with `-` or `+` (and git's note on a missing newline at the
+    end). `touched`: the user changed its lines since; rejecting the complete file skips it.
     """
 
     hunk_id: str
-    """Changes with the lines themselves, not with what happens elsewhere in the file."""
+    """Depends on the lines of the hunk only, not on the rest of the file."""
     old_start: int
     old_lines: int
     new_start: int
@@ -102,8 +102,11 @@ class ChangeHunk(Wire):
 
 
 class ChangedFile(Wire):
-    """One file that a session changed and that is not decided on yet. `before` is its old name where it
-    was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole."""
+    """A file that a session changed and that is not decided yet.
+
+    `before` is its old name if it was renamed. A file without hunks (empty, binary, only renamed) is decided
+    as a unit.
+    """
 
     session_id: str
     path: str
@@ -116,8 +119,7 @@ class ChangedFile(Wire):
 
 
 class ChangesParams(Wire):
-    """Without `sessionId` those of every session about this folder: a file stands there once for each that
-    changed it."""
+    """Without `sessionId`: changes of every session of this folder; a file is listed once per session."""
 
     session_id: str | None = None
 
@@ -125,11 +127,11 @@ class ChangesParams(Wire):
 class ChangesResult(Wire):
     files: tuple[ChangedFile, ...]
     checkpoint_id: str | None = None
-    """After a rejection: restoring this brings back what was rejected."""
+    """After a rejection: the checkpoint that restores what was rejected."""
 
 
 class DecideParams(SessionRef):
-    """Without `path` all files, without `hunkIds` the whole file."""
+    """A decision. Without `path`: all files; without `hunkIds`: the complete file."""
 
     decision: ReviewDecision
     path: str | None = None
@@ -142,7 +144,7 @@ class OriginalParams(SessionRef):
 
 class OriginalResult(Wire):
     text: str | None
-    """The text against which the present one is shown; None where there was no file, or no text."""
+    """The text before the changes; None if there was no file, or it is not text."""
 
 
 class CheckpointRef(Wire):
@@ -150,7 +152,7 @@ class CheckpointRef(Wire):
 
 
 class RestoreResult(Wire):
-    """`checkpointId` brings back what was there before restoring (redo)."""
+    """Restored files. `checkpointId` is the checkpoint for redo."""
 
     files: tuple[FileStat, ...]
     cannot_undo: tuple[Irrevocable, ...] = ()
@@ -158,15 +160,18 @@ class RestoreResult(Wire):
 
 
 class TraceSpan(Wire):
-    """One stretch of work. `parent` is the key of the span around it, absent for what the person started; `seq` is where
-    it begins in the session. `duration_ms` is absent while it is under way. `usage` is what an agent used itself
-    so far, or a call of a model; `error` says why it did not end well."""
+    """A span of a trace.
+
+    `parent` is the key of the outer span, absent at the top. `seq` is its first chunk. `duration_ms` is
+    absent while it is running. `usage` is an agent's own usage so far, or that of a model call. `error` says
+    why it failed.
+    """
 
     key: str
     parent: str | None = None
     kind: Literal["agent", "chat", "tool"]
     name: str
-    """Of an agent, a model, a tool."""
+    """Name of the agent, model, or tool."""
     run: str
     call_id: str = ""
     seq: int
@@ -179,7 +184,7 @@ class TraceSpan(Wire):
 
 
 class TraceResult(Wire):
-    """The spans by where they begin. `until` is when the last of them ended, or now."""
+    """Spans in the order of their start. `until` is the end of the last span, or now."""
 
     session: Session
     spans: tuple[TraceSpan, ...]
@@ -187,7 +192,7 @@ class TraceResult(Wire):
 
 
 class Grant(Localizable):
-    """`what` says in words what was answered; `key` names it to `daiku/grants/revoke`."""
+    """A saved permission. `what` describes it; `key` identifies it for `daiku/grants/revoke`."""
 
     key: str
     answer: Literal["allow", "reject"]
@@ -197,7 +202,7 @@ class Grant(Localizable):
 class GrantsResult(Localizable):
     grants: tuple[Grant, ...]
     workspace: str
-    """The folder that the answers count in."""
+    """The folder that the permissions apply to."""
 
 
 class GrantRef(Wire):

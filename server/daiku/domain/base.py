@@ -1,4 +1,4 @@
-"""The two model bases (inside and wire), JSON types and new ids."""
+"""Base models (internal and wire), JSON type aliases, and id generation."""
 
 import secrets
 from functools import cache
@@ -15,13 +15,13 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 class Frozen(BaseModel):
-    """An immutable value; snake_case in Python and in stores."""
+    """An immutable internal model; snake_case in Python and in stores."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Wire(BaseModel):
-    """An immutable value that editors see: camelCase outside, snake_case in Python."""
+    """An immutable model on the wire: camelCase in JSON, snake_case in Python."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -34,42 +34,45 @@ class Wire(BaseModel):
 
 
 class Localizable(Wire):
-    """A value with sentences for a person. As JSON its fields hold their English, and `texts` beside them what
-    each is made from, by field (a list for a field of several): a front puts it into the person's language."""
+    """A wire model with translatable text fields.
+
+    In JSON each text field holds its English text. The field `texts` holds the message id and values of each
+    text by field name, so that a front can translate it.
+    """
 
     @model_validator(mode="before")
     @classmethod
     def _with_values(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "texts" not in data:
-            return data  # pyright: ignore[reportUnknownVariableType]  # whatever came in
-        found = cast("dict[str, Any]", data)
-        values = {to_camel(name): value for name, value in found["texts"].items()}
+            return data  # pyright: ignore[reportUnknownVariableType]  # unvalidated input
+        fields = cast("dict[str, Any]", data)
+        values = {to_camel(name): value for name, value in fields["texts"].items()}
         return {
-            key: _restored(value, values[to_camel(key)]) if to_camel(key) in values else value
-            for key, value in found.items()
+            key: _restore_texts(value, values[to_camel(key)]) if to_camel(key) in values else value
+            for key, value in fields.items()
             if key != "texts"
         }
 
     @computed_field(repr=False, exclude_if=not_)
     @property
     def texts(self) -> SkipJsonSchema[JsonObject]:
-        """The values of the sentences by field; fields without one are left out."""
-        found: JsonObject = {}
+        """Message ids and values of the text fields, by field name; fields without one are left out."""
+        texts: JsonObject = {}
         for name in _sentence_fields(type(self)):
-            if value := _values_in(getattr(self, name)):
-                found[name] = value
-        return found
+            if value := _text_values(getattr(self, name)):
+                texts[name] = value
+        return texts
 
     def in_language(self, language: str) -> Self:
         """Return a copy with all sentences translated into `language`."""
-        told = {name: _told(getattr(self, name), language) for name in type(self).model_fields}
-        changed = {name: value for name, value in told.items() if value is not getattr(self, name)}
-        return self.model_copy(update=changed) if changed else self
+        translated = {name: _localize(getattr(self, name), language) for name in type(self).model_fields}
+        changes = {name: value for name, value in translated.items() if value is not getattr(self, name)}
+        return self.model_copy(update=changes) if changes else self
 
 
 @cache
 def _sentence_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields whose values may be sentences, or tuples of them; `Said` is known by its metadata."""
+    """Return the fields of type `Text` or `Said`, or tuples of them; `Said` is recognized by its metadata."""
     return tuple(
         name
         for name, field in model.model_fields.items()
@@ -77,47 +80,47 @@ def _sentence_fields(model: type[BaseModel]) -> tuple[str, ...]:
     )
 
 
-def _restored(said: object, value: JsonValue) -> object:
-    match said, value:
+def _restore_texts(field: object, value: JsonValue) -> object:
+    match field, value:
         case str(), dict():
-            return from_json(said, value)
+            return from_json(field, value)
         case list(), list():
-            pairs = zip(cast("list[object]", said), value, strict=False)
-            return [_restored(each, its) if its else each for each, its in pairs]
+            pairs = zip(cast("list[object]", field), value, strict=False)
+            return [_restore_texts(item, item_value) if item_value else item for item, item_value in pairs]
         case _:
-            return said
+            return field
 
 
-def _values_in(said: object) -> JsonValue:
-    if isinstance(said, Text):
-        return as_json(said) if said.id else None
-    if isinstance(said, tuple):
-        values = [_values_in(each) for each in cast("tuple[object, ...]", said)]
+def _text_values(field: object) -> JsonValue:
+    if isinstance(field, Text):
+        return as_json(field) if field.id else None
+    if isinstance(field, tuple):
+        values = [_text_values(item) for item in cast("tuple[object, ...]", field)]
         return values if any(values) else None
     return None
 
 
-def _told(said: object, language: str) -> object:
-    match said:
-        case Text() if said.id:
-            return Text(render(said, language))
+def _localize(field: object, language: str) -> object:
+    match field:
+        case Text() if field.id:
+            return Text(render(field, language))
         case Localizable():
-            return said.in_language(language)
+            return field.in_language(language)
         case tuple():
-            parts = cast("tuple[object, ...]", said)
-            told = tuple(_told(each, language) for each in parts)
-            return told if any(a is not b for a, b in zip(told, parts, strict=True)) else parts
+            parts = cast("tuple[object, ...]", field)
+            translated = tuple(_localize(part, language) for part in parts)
+            return translated if any(a is not b for a, b in zip(translated, parts, strict=True)) else parts
         case _:
-            return said
+            return field
 
 
 def new_id(prefix: str) -> str:
-    """`prefix_` and 8 hexadecimal digits, as the plan ids of PROTOCOL 3."""
+    """Return `prefix_` and 8 random hexadecimal digits."""
     return f"{prefix}_{secrets.token_hex(4)}"
 
 
 def long_id(prefix: str) -> str:
-    """`prefix_` and 16 hexadecimal digits, for ids that live as long as the database."""
+    """Return `prefix_` and 16 random hexadecimal digits, for ids that are unique in the database."""
     return f"{prefix}_{secrets.token_hex(8)}"
 
 

@@ -1,4 +1,4 @@
-"""A chunk: an event in its envelope, as it is stored, sent and shown; events as JSON, and back."""
+"""Chunks: events in their envelopes, as stored, sent, and shown; JSON encoding of events."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from daiku.texts.catalogue import ENGLISH
 
 
 def decode_event(type_: str, data: bytes | str) -> Event:
-    """The event of `type_` from its JSON data. Raises KeyError or pydantic.ValidationError."""
+    """Return the event of `type_` from its JSON data.
+
+    Raises KeyError for an unknown type, pydantic.ValidationError for invalid data.
+    """
     return EVENTS[type_].model_validate_json(data)
 
 
 def encode_event(event: Event) -> str:
-    """The event's data as camelCase JSON text, without its type; absent options are left out."""
-    if isinstance(
-        event, Delta | Thinking
-    ):  # by far the most frequent: ten times cheaper than through pydantic
+    """Return the event's data as camelCase JSON text without its type; None fields are omitted."""
+    if isinstance(event, Delta | Thinking):  # the most frequent events; ten times cheaper than pydantic
         return f'{{"text":{encode_basestring(event.text)}}}'
     try:
         # A quarter cheaper than model_dump_json.
         return to_json(event, by_alias=True, exclude_none=True).decode()
-    except PydanticSerializationError:  # half a surrogate pair, as in the name of a file that is no UTF-8
+    except PydanticSerializationError:  # an unpaired surrogate, as in file names that are not UTF-8
         plain = event.model_dump(by_alias=True, exclude_none=True)
         return json.dumps(_encodable(plain), ensure_ascii=False, separators=(",", ":"))
 
 
 def _encodable(value: object) -> object:
-    """`value` with what no encoding knows shown as U+FFFD: nothing could store it."""
+    """Return `value` with unpaired surrogates replaced by U+FFFD."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -50,9 +51,10 @@ def _encodable(value: object) -> object:
 
 
 class Chunk(NamedTuple):
-    """An event in its envelope: journal record, wire message, what views fold (PROTOCOL 3).
+    """An event in its envelope: journal record, wire message, and input of the views.
 
-    `time` is ISO-8601 UTC with milliseconds and Z. `data` is `encode_event(event)`, made once.
+    `seq` rises by one within a session. `time` is ISO 8601 UTC with milliseconds and Z. `data` is the cached
+    result of `encode_event(event)`.
     """
 
     seq: int
@@ -70,7 +72,7 @@ class Chunk(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What a `delta` adds to the answer; empty for every other chunk."""
+        """The text that a `delta` appends to the answer; empty for other chunks."""
         return self.event.text if isinstance(self.event, Delta) else ""
 
     def in_language(self, language: str) -> Chunk:
@@ -81,7 +83,7 @@ class Chunk(NamedTuple):
         return self if event is self.event else self._replace(event=event, data=encode_event(event))
 
     def json(self) -> str:
-        """The chunk as one line of JSON."""
+        """Return the chunk as one line of JSON."""
         parent = f'"parent":"{self.parent}",' if self.parent else ""
         return (
             f'{{"seq":{self.seq},"time":"{self.time}","session":"{self.session}",'
@@ -94,7 +96,7 @@ _now: tuple[int, str] = (0, "")
 
 
 def top_runs(chunks: Iterable[Chunk]) -> dict[str, str]:
-    """Return the top-level run of each run of a session, by its chunks in order."""
+    """Return the top-level run id of each run in a session's chunks, which must be in order."""
     tops: dict[str, str] = {}
     for chunk in chunks:
         if chunk.run not in tops:
@@ -103,8 +105,8 @@ def top_runs(chunks: Iterable[Chunk]) -> dict[str, str]:
 
 
 def iso_now() -> str:
-    """Now as ISO-8601 UTC, milliseconds, Z."""
-    global _now  # noqa: PLW0603  # within one millisecond the text is the same: made once
+    """Return the current time in ISO 8601 UTC with milliseconds and Z."""
+    global _now  # noqa: PLW0603  # cached for one millisecond
     ms = time_ns() // 1_000_000
     if _now[0] != ms:
         text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""The settings that other packages use, as frozen types with their defaults."""
+"""Settings types that other packages use, with their defaults."""
 
 from typing import Literal
 
@@ -9,13 +9,13 @@ Answer = Literal["allow", "ask", "deny"]
 
 
 class Section(BaseModel):
-    """One table of the settings file; unknown keys are errors."""
+    """One table of the settings file; unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Price(Section):
-    """USD per million tokens."""
+    """Prices in USD per million tokens."""
 
     input: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     output: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -23,8 +23,11 @@ class Price(Section):
 
 
 class ProviderSettings(Section):
-    """How to reach one provider. `api_key` is read from the environment variable `api_key_env`
-    or handed over by the editor; a file never holds it. `price` by model name."""
+    """Connection settings of one provider.
+
+    `api_key` comes from the environment variable `api_key_env` or from the editor, never from a file.
+    `price` maps model names to prices.
+    """
 
     base_url: str = ""
     api_key_env: str = ""
@@ -36,12 +39,12 @@ class ProviderSettings(Section):
     tool_protocol: ToolProtocol = "native"
     effort: Literal["", "none", "low", "medium", "high"] = ""
     first_token_seconds: int = Field(default=1800, ge=1)
-    """Silence allowed before the first byte; a local model may need twenty minutes."""
+    """Timeout in seconds until the first byte; local models may take twenty minutes."""
     idle_seconds: int = Field(default=300, ge=1)
-    """Silence allowed between two bytes."""
+    """Timeout in seconds between two bytes."""
 
     def bearer_headers(self) -> dict[str, str]:
-        """Return the headers of a request with the key as a bearer token."""
+        """Return the configured headers, with the API key as a bearer token if there is one."""
         key = self.api_key.get_secret_value()
         return {**self.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
 
@@ -61,7 +64,7 @@ class SandboxSettings(Section):
     network: bool = False
     write: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    """Names of variables that commands are given besides those that tools are known to need."""
+    """Environment variables passed to commands in addition to those that known tools need."""
 
 
 class ResearchSettings(Section):
@@ -71,17 +74,17 @@ class ResearchSettings(Section):
 
 
 class MCPSignIn(Section):
-    """OAuth client data from a server's owner, for a server without dynamic client registration."""
+    """OAuth client data for an MCP server without dynamic client registration."""
 
     client_id: str = ""
     client_secret: str = ""
-    """`${NAME}` takes it from the environment."""
+    """`${NAME}` reads it from the environment."""
     client_metadata_url: str = ""
     scope: str = ""
 
 
 class MCPServerSettings(Section):
-    """A server by its command (stdio) or its url (HTTP). `env` and `headers` may hold `${NAME}`."""
+    """An MCP server, by command (stdio) or URL (HTTP). `env` and `headers` may contain `${NAME}`."""
 
     mcp_server_name: str = ""
     command: tuple[str, ...] = ()

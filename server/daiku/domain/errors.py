@@ -1,13 +1,13 @@
-"""Everything that can go wrong, as a value (`Failure`) and as the exceptions that carry it.
+"""Failure values, and the exceptions that carry them.
 
-DaikuError                 anything we expect; carries a Failure
-├─ UsageError              the person asked for something that cannot be (setting, option, name)
+DaikuError                 base of all expected errors; carries a Failure
+├─ UsageError              invalid user input (setting, option, name, file)
 ├─ LLMError                a model call failed
-│  ├─ LLMTimeoutError      no progress for too long, connection lost, 408, 5xx
+│  ├─ LLMTimeoutError      timeout, lost connection, 408, 5xx
 │  ├─ LLMRateLimitError    429, overloaded
 │  ├─ ModelLoadingError    a server is still loading its model
 │  ├─ LLMAuthError         401, 403, no key
-│  ├─ LLMRequestError      400, 404, 413, …: asking again changes nothing
+│  ├─ LLMRequestError      400, 404, 413, …: permanent, never retried
 │  ├─ ContextOverflowError the request is larger than the model's window
 │  └─ StreamCutError       the stream ended without its closing event
 ├─ ToolValidationError     arguments do not fit the tool's schema
@@ -48,7 +48,7 @@ FailureKind = Literal[
 
 
 class Failure(Localizable):
-    """What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it."""
+    """An error: what happened (`message`) and what the user can do (`hint`). Also an event of a run."""
 
     type: ClassVar[str] = "error"
     kind: FailureKind
@@ -60,7 +60,7 @@ class Failure(Localizable):
 
 
 class DaikuError(Exception):
-    """Base of all expected errors; `failure` says what a person and the wire need."""
+    """Base class of all expected errors; carries a `Failure`."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -68,12 +68,15 @@ class DaikuError(Exception):
 
 
 class UsageError(DaikuError):
-    """A wrong setting, option, name or file; exit code 2."""
+    """An invalid setting, option, name, or file; exit code 2."""
 
 
 class LLMError(DaikuError):
-    """A model call failed. `retry_after` in seconds where the service said so; `status` of HTTP or 0; `said` is what
-    the service answered, in its own words; `codes` and `param` are the fields of its error that say why."""
+    """A failed model call.
+
+    `retry_after` is the delay in seconds that the service requested, or None. `status` is the HTTP status,
+    or 0. `said` is the service's error message. `codes` and `param` are fields of its error response.
+    """
 
     def __init__(
         self,
@@ -94,44 +97,44 @@ class LLMError(DaikuError):
 
 
 class LLMTimeoutError(LLMError):
-    """No progress for too long, a lost connection, 408 or 5xx."""
+    """A timeout, a lost connection, 408, or 5xx."""
 
 
 class LLMRateLimitError(LLMError):
-    """429 or overloaded."""
+    """A rate limit (429) or an overloaded service."""
 
 
 class ModelLoadingError(LLMError):
-    """A server of this machine is still loading its model, which may take minutes."""
+    """A local server is still loading its model, which may take minutes."""
 
 
 class LLMAuthError(LLMError):
-    """No key, a wrong key, or one that may not do this."""
+    """A missing or invalid API key, or one without the required permission."""
 
 
 class LLMRequestError(LLMError):
-    """The service refused the request itself; asking again changes nothing."""
+    """A permanent rejection of the request; retrying does not help."""
 
 
 class ContextOverflowError(LLMError):
-    """The request is larger than the model's window: compact, never retry."""
+    """A request larger than the model's context window: compact it, never retry."""
 
 
 class StreamCutError(LLMError):
-    """The stream ended without its closing event; none of its tool calls is run."""
+    """A stream that ended without its closing event; none of its tool calls is run."""
 
 
 class ToolValidationError(DaikuError):
-    """Arguments that do not fit the tool's schema."""
+    """Arguments that do not match the tool's schema."""
 
 
 class GuardrailViolation(DaikuError):
-    """A guardrail blocked an input or an output (R1.82)."""
+    """An input or output that a guardrail blocked (R1.82)."""
 
 
 class HandoffDepthExceeded(DaikuError):
-    """A fourth nested handoff."""
+    """A handoff that exceeds the nesting limit of three."""
 
 
 class StaleVersionError(DaikuError):
-    """The file moved on between reading and writing; read again and retry."""
+    """A file that changed between reading and writing; read it again and retry."""

@@ -1,4 +1,4 @@
-"""The one vocabulary: everything that can happen in a session, each as an event with its data."""
+"""Session events: every event type with its data."""
 
 from typing import ClassVar, Literal, TypeAlias, get_args
 
@@ -18,12 +18,16 @@ from daiku.texts.text import Said, Text, renderings
 
 
 class RunStarted(Wire):
-    """First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the
-    run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's
-    rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text
-    from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is
-    what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the
-    `lessons` of the playbook that fit its request, each of whose versions is told once in a session."""
+    """First event of a run.
+
+    `prompt` is the user's message, with `images` and `context`. If `calls` is not empty, the run executes
+    them in order and no model is called. `driven`: a state machine produces the replies, and round limits do
+    not apply. `told` is the message that the agent reads instead of the prompt, built from `brief`.
+    `tainted`: it contains untrusted text. `rounds_before` is the number of rounds of `limits.max_rounds`
+    that outer runs have used. `environment` is the complete environment; the model is sent only facts that
+    are new to it. The same holds for `recalled` and for the playbook `lessons` that match the request: each
+    version is sent once per session.
+    """
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -42,9 +46,9 @@ class RunStarted(Wire):
     recalled: tuple[Recalled, ...] = ()
     lessons: tuple[Lesson, ...] = ()
     may_edit: bool = False
-    """The agent may change files of the project."""
+    """True if the agent may change files of the project."""
     wording: str | None = None
-    """The users' own words in `prompt`, where a template surrounds them."""
+    """The user's own text in `prompt`, if a template surrounds it."""
 
 
 class RunFinished(Localizable):
@@ -53,9 +57,9 @@ class RunFinished(Localizable):
     text: Text = Text("")
     usage: Usage = Usage()
     plan: PlanStanding | None = None
-    """The plan that the run worked or changed, as it stands now."""
+    """Progress of the plan that the run carried out or changed."""
     used_bullets: tuple[str, ...] = ()
-    """The lessons that its model, or that of a nested run, cited by their ids, of those that it was told."""
+    """Ids of the lessons that the run's model, or a nested run's, cited."""
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
     unchecked: bool = False
@@ -63,23 +67,21 @@ class RunFinished(Localizable):
 
 
 class AgentStart(LineEvent):
-    """The agent of a run begins: written with `run_started`, once, also where the run is resumed. `model` is what
-    it was asked to use; empty where none is asked."""
+    """Start of a run's agent: written once, with `run_started`. `model` is the requested model, or empty."""
 
     type: ClassVar[str] = "agent_start"
     model: str = ""
 
 
 class AgentEnd(LineEvent):
-    """The agent of a run has ended: written before `run_finished`, however the run ends. `usage` is what the agent
-    used itself, without the agents that it handed work to."""
+    """End of a run's agent: written before `run_finished`, with any status. `usage` excludes nested agents."""
 
     type: ClassVar[str] = "agent_end"
     usage: Usage = Usage()
 
 
 class HandoffStart(Wire):
-    """A nested run begins: `run` is its id, `call_id` the call of the parent that it answers."""
+    """Start of a nested run. `run` is its id, `call_id` the parent's call that it answers."""
 
     type: ClassVar[str] = "handoff_start"
     source: str = Field(alias="from")
@@ -90,9 +92,13 @@ class HandoffStart(Wire):
 
 
 class HandoffEnd(Localizable):
-    """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
-    nothing that could be used), what it did (with the plans that it changed) and what it used (also of the lessons that
-    it was told), and how much of what it wanted a person rejected. `problem` says why it is of no use."""
+    """End of a nested run.
+
+    `result` is its final text and `handover` its typed result (None if it has none, or an invalid one).
+    `deeds` is the evidence of its work, `plans` are the plans that it changed, `usage` its tokens,
+    `used_bullets` the lessons that it cited, `rejected` the number of changes that the user rejected.
+    `problem` says why the result is unusable.
+    """
 
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
@@ -114,22 +120,22 @@ class HandoffEnd(Localizable):
     used_bullets: tuple[str, ...] = ()
     reasons: tuple[UnverifiedReason, ...] = ()
     refused: tuple[FailedCall, ...] = ()
-    """Its calls that were refused, and that nothing later made up for."""
+    """Denied calls that no later call made up for."""
 
 
 Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished", "cut_off"]
-"""Why Daiku itself speaks to the model: what it hands over cannot be used; its calls fail; its rounds run out; this
-is its last reply; it ended its turn without an answer; its reply was cut off and has to go on."""
+"""Reason for a message from Daiku to the model: the handover is invalid; calls fail; rounds run out; this is
+the last reply; the turn ended without an answer; the reply was cut off and must continue."""
 
 
 class MessageEvent(Localizable):
-    """A whole message, durable: a user's (also steering), or a reply that closes its deltas.
+    """A complete, durable message: from the user (also steering), or a reply that closes its deltas.
 
-    `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one
-    `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is
-    how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a
-    user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a
-    reply that was cut off: shown, never an answer; a resumed run asks the model again.
+    `calls` are the reply's tool calls before any check; each gets one `tool_call` and one `tool_response`.
+    `opaque` is the provider's data and goes back to it unchanged. `seen` is the number of messages in the
+    reply's request; later messages come after the reply. `reminder` marks a user message written by Daiku.
+    `partial` marks the draft of a reply that was cut off: it is shown, never an answer, and a resumed run
+    calls the model again.
     """
 
     type: ClassVar[str] = "message"
@@ -143,7 +149,7 @@ class MessageEvent(Localizable):
     reminder: Reminder | None = None
     partial: bool = False
     finish: FinishReason = "stop"
-    """Why a reply ended; `length` and `content_filter` make it half an answer."""
+    """Why the reply ended; with `length` or `content_filter` it is incomplete."""
 
 
 class Delta(Aside):
@@ -157,7 +163,7 @@ class Thinking(Aside):
 
 
 class ToolCallEvent(Wire):
-    """The call is under way (or refused: its response follows at once). Never written twice."""
+    """Start of a tool call, or its denial, which its response follows at once. Written once per call."""
 
     type: ClassVar[str] = "tool_call"
     id: str
@@ -173,7 +179,7 @@ class ToolOutput(Aside):
 
 
 class ToolResponse(Localizable):
-    """What came of a call. The model reads the English of `result`."""
+    """Result of a tool call. The model reads the English text of `result`."""
 
     type: ClassVar[str] = "tool_response"
     id: str
@@ -194,8 +200,11 @@ ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_
 
 
 class ApprovalAsked(Localizable):
-    """May this be done? `preview` is exactly what will happen (a diff or the command); `remember`
-    says in words what "always" would mean, empty where it cannot be remembered."""
+    """An approval request.
+
+    `preview` is exactly what will happen (a diff or the command). `remember` describes the scope of
+    "always"; empty if it cannot be remembered.
+    """
 
     type: ClassVar[str] = "approval_asked"
     approval_id: str
@@ -207,9 +216,9 @@ class ApprovalAsked(Localizable):
     call_id: str = ""
     remember: Text = Text("")
     from_server: bool = False
-    """An MCP server needs this itself: no call of a model stands behind it."""
+    """True if an MCP server needs the approval itself, without a call of a model."""
     hunks: int = 0
-    """How many hunks of the preview can be chosen from; 0 where it is all or nothing."""
+    """Number of hunks of the preview to choose from; 0 if it is all or nothing."""
 
 
 class ApprovalGiven(Wire):
@@ -218,9 +227,9 @@ class ApprovalGiven(Wire):
     decision: ApprovalDecision
     feedback: str | None = None
     unattended: bool = False
-    """Nobody was there: this is no person's word."""
+    """True if nobody was there: the decision is not the user's."""
     hunks: tuple[int, ...] | None = None
-    """Of the previewed edit, only these are wanted (0-based, in the order of the diff); None: all."""
+    """Approved hunks of the previewed edit (0-based, in the order of the diff); None: all."""
 
 
 class InputAsked(Localizable):
@@ -230,13 +239,15 @@ class InputAsked(Localizable):
     choices: tuple[Text, ...] = ()
     call_id: str = ""
     from_server: bool = False
-    """An MCP server asks, not the model."""
+    """True if an MCP server asks, not the model."""
 
     def chosen(self, answer: str) -> int | None:
-        """Which of the choices `answer` is (0-based); None where it is none of them."""
-        given = answer.strip().casefold()
-        shown = ({each.casefold() for each in renderings(choice)} for choice in self.choices)
-        return next((at for at, texts in enumerate(shown) if given in texts), None)
+        """Return the 0-based index of the choice that `answer` names, or None."""
+        typed = answer.strip().casefold()
+        renderings_of_choices = (
+            {rendering.casefold() for rendering in renderings(choice)} for choice in self.choices
+        )
+        return next((at for at, texts in enumerate(renderings_of_choices) if typed in texts), None)
 
 
 class InputGiven(Wire):
@@ -244,7 +255,7 @@ class InputGiven(Wire):
     input_id: str
     text: str
     unattended: bool = False
-    """Nobody was there: this is no person's answer."""
+    """True if nobody was there: the answer is not the user's."""
 
 
 class PlanEvent(Wire):
@@ -253,7 +264,7 @@ class PlanEvent(Wire):
 
 
 class PlanDeleted(LineEvent):
-    """The person deleted a plan: it is in no list any more, and no run of the session knows it."""
+    """Deletion of a plan by the user: no list shows it, and no run of the session can use it."""
 
     type: ClassVar[str] = "plan_deleted"
     line: ClassVar[Line | None] = Line("trash", Label("Plan deleted: {name}", "計画を削除しました: {name}"))
@@ -276,8 +287,11 @@ class CheckpointEvent(Wire):
 
 
 class Notice(Localizable):
-    """A message to the person. The model is told of `rules`, which stay until the session ends, and of what has changed in
-    `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
+    """A message to the user.
+
+    The model receives `rules`, which stay until the session ends, and the changed facts of `environment`.
+    `attempt` counts model calls that failed in a row; the last notice applies.
+    """
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
@@ -322,4 +336,4 @@ Event: TypeAlias = (
 
 EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}
 EPHEMERAL = frozenset({"delta", "thinking", "tool_output"})
-"""Shown, never stored: what they said is in the event that closes them."""
+"""Event types that are shown and never stored; a durable event repeats their content."""

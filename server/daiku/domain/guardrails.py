@@ -1,4 +1,4 @@
-"""A guardrail's answer about an input or an output: pass, warn or block, and why."""
+"""A guardrail's verdict on an input or an output: pass, warn, or block, with a reason."""
 
 from typing import Literal, TypedDict
 
@@ -6,7 +6,7 @@ GuardrailAction = Literal["pass", "warn", "block"]
 
 
 class GuardrailAnswer(TypedDict):
-    """What a guardrail says of some data (R1.50, R1.51); `reason` is empty where it passes."""
+    """A guardrail's verdict on data (R1.50, R1.51); `reason` is empty for `pass`."""
 
     action: GuardrailAction
     reason: str

@@ -1,4 +1,4 @@
-"""What a conversation holds beside what is said: rules, memories, lessons, shortened results, what a model made of a run."""
+"""Conversation data besides messages: rules, memories, lessons, shortened results, and reflections on a run."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -7,7 +7,7 @@ from daiku.domain.labels import Label, Line, LineCase, LineEvent
 
 
 class RulesText(Wire):
-    """A rules file below a root, as it is told to the model; without trust it is data."""
+    """Text of a rules file below a root, as sent to the model; untrusted rules are data."""
 
     path: str
     text: str
@@ -15,7 +15,7 @@ class RulesText(Wire):
 
 
 class Recalled(Wire):
-    """Something remembered from earlier sessions that fits the request, and how well (0 to 1)."""
+    """A memory of earlier sessions that matches the request, with its score (0 to 1)."""
 
     id: str
     text: str
@@ -23,7 +23,7 @@ class Recalled(Wire):
 
 
 class Lesson(Wire):
-    """A bullet of the playbook as a run was told it; its `version` rises with every change of its text."""
+    """A playbook bullet as sent to a run; `version` increases with every change of its text."""
 
     id: str
     version: int
@@ -31,7 +31,7 @@ class Lesson(Wire):
 
 
 class ShortenedResult(Wire):
-    """The result of the call `call_id`, the message `at` (from 0) of the conversation, reads `text` from now on."""
+    """New `text` for the result of the call `call_id`, at index `at` (0-based) of the conversation."""
 
     at: int
     call_id: str
@@ -39,8 +39,10 @@ class ShortenedResult(Wire):
 
 
 class Compacted(Wire):
-    """History up to here was replaced by `summary`; the last `kept` messages stay as they are. The model is told
-    of the files beside the summary: those that it only read, and those that were changed."""
+    """Replacement of the history so far by `summary`; the last `kept` messages stay unchanged.
+
+    The model is also sent the names of the files that were read or changed.
+    """
 
     type: ClassVar[str] = "compacted"
     summary: str
@@ -52,7 +54,7 @@ class Compacted(Wire):
 
 
 class Pruned(Wire):
-    """Results of tools that the model no longer needs in full were shortened to save room."""
+    """Shortening of tool results that the model no longer needs in full, to save context."""
 
     type: ClassVar[str] = "pruned"
     results: tuple[ShortenedResult, ...]
@@ -64,14 +66,14 @@ TodoStatus = Literal["pending", "in_progress", "completed"]
 
 
 class TodoItem(Wire):
-    """One thing to do, as the model wrote it for itself."""
+    """One entry of the model's to-do list."""
 
     title: str
     status: TodoStatus = "pending"
 
 
 class Todo(Wire):
-    """The model's list of what is to do, whole: it takes the place of the one before."""
+    """The model's complete to-do list, which replaces the previous one."""
 
     type: ClassVar[str] = "todo"
     items: tuple[TodoItem, ...]
@@ -82,15 +84,15 @@ OperationType: TypeAlias = Literal["ADD", "UPDATE", "MERGE", "REMOVE"]
 
 
 class BulletTag(Wire):
-    """What a Reflector says of one bullet that a run was told."""
+    """A Reflector's verdict on one bullet that a run received."""
 
     id: str
     tag: Tag
 
 
 class Reflection(Wire):
-    """B3.3: why a run went as it did, what was wrong in it and why, what would have been right; what is worth keeping of
-    that, and what each bullet was worth."""
+    """A Reflector's analysis of a run (B3.3): reasoning, errors, root cause, correct approach, insights, and a
+    verdict on each bullet."""
 
     reasoning: str = ""
     error_identification: str = ""
@@ -102,7 +104,7 @@ class Reflection(Wire):
 
 
 class CurationOperation(Wire):
-    """B3.4: one change that a Curator asks for. `id` is the bullet that it is about, `ids` those that are merged."""
+    """One playbook change that a Curator requests (B3.4). `id` is the bullet to change, `ids` those to merge."""
 
     type: OperationType
     section: str = ""
@@ -112,8 +114,8 @@ class CurationOperation(Wire):
 
 
 class Reflected(LineEvent):
-    """What a model made of the run around, which had ended (issue 12): what it saw in it, and the changes of the playbook
-    that it asks for. Neither is carried out by being here."""
+    """A model's reflection on the surrounding run, and the playbook operations that it requests. Neither is
+    applied by this event."""
 
     type: ClassVar[str] = "reflected"
     reflection: Reflection
@@ -121,8 +123,7 @@ class Reflected(LineEvent):
 
 
 class Bullet(LineEvent):
-    """An entry of the playbook was added, changed or removed, or (`proposed`) waits for a person; the playbook tells of it
-    (issue 12)."""
+    """A playbook bullet that was added, changed, removed, or `proposed` for review."""
 
     type: ClassVar[str] = "bullet"
     line: ClassVar[Line | None] = Line(

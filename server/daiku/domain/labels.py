@@ -1,4 +1,4 @@
-"""A short text for people, in every language that Daiku speaks; and the events that are shown as one line, or not at all."""
+"""Short texts in every supported language, and events that are displayed as one line or not at all."""
 
 from typing import ClassVar
 
@@ -9,19 +9,22 @@ from daiku.texts.catalogue import ENGLISH, label
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`en` English, `ja` Japanese; a further language has it in its catalogue, under `label.` and the English."""
+    """A label in English (`en`) and Japanese (`ja`).
+
+    Other languages have it in their catalogue under `label.` and the English text.
+    """
 
     en: str
     ja: str
 
     def text(self, language: str) -> str:
-        """The text in `language`; English where it has none."""
+        """Return the text in `language`, or in English if there is no translation."""
         return {ENGLISH: self.en, "ja": self.ja}.get(language) or label(language, self.en)
 
 
 @dataclass(frozen=True, slots=True)
 class LineCase:
-    """What an event says where its `field` is `value`: in the terminal, and in an editor."""
+    """Label of an event if its `field` equals `value`: for the terminal, and for an editor."""
 
     field: str
     value: str
@@ -31,7 +34,7 @@ class LineCase:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How an event is shown: a codicon, and a text in which `{name}` is a field of the event; another one in some cases."""
+    """Display of an event: a codicon and a label in which `{name}` is a field; `cases` override the label."""
 
     icon: str
     label: Label
@@ -39,18 +42,18 @@ class Line:
 
 
 class Aside(Wire):
-    """An event that only tells: it changes nothing of what a run knows and does."""
+    """An informational event: it does not affect the state of a run."""
 
 
 class LineEvent(Aside):
-    """An event that is shown to people as one line if it has a `line`, and otherwise not at all."""
+    """An event that is displayed as one line if it has a `line`, and not at all otherwise."""
 
     line: ClassVar[Line | None] = None
 
     def line_in(self, language: str) -> str:
-        """The line as a terminal has it, and below it what can be done; empty where there is none."""
+        """Return the line for a terminal, followed by what the user can do; empty if there is none."""
         if self.line is None:
             return ""
-        mine = (each.label for each in self.line.cases if getattr(self, each.field) == each.value)
-        said = {name: " ".join(str(value).split()) for name, value in self.model_dump().items()}
-        return next(mine, self.line.label).text(language).format(**said)
+        matching = (case.label for case in self.line.cases if getattr(self, case.field) == case.value)
+        values = {name: " ".join(str(value).split()) for name, value in self.model_dump().items()}
+        return next(matching, self.line.label).text(language).format(**values)

@@ -1,4 +1,4 @@
-"""What a model reads and says: messages, the request for a reply, the pieces of a reply."""
+"""Model messages, model requests, and the parts of a reply stream."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -12,25 +12,26 @@ from daiku.texts.text import NO_TEXT, Said, Text, as_json, from_json
 
 
 class Image(Wire):
-    """A picture for the model: base64 data and its media type (image/png, …)."""
+    """An image for the model: base64 data and its media type (image/png, …)."""
 
     media_type: str
     data: str
 
 
 OWN_KEY = "daiku"
-"""The key of `AssistantMessage.opaque` that is no provider's: what a role notes about its own reply."""
+"""Key of Daiku's own metadata in `AssistantMessage.opaque`; all other keys belong to providers."""
 PLACE_KEY = "scripted"
-"""The key of a place in a script: unlike what other providers keep it holds whatever a role makes of the reply."""
+"""Key of a position in a script. Unlike other providers' data, it survives changes that a role makes to the
+reply."""
 
 
 UserMessageKind = Literal["person", "rules", "checker", "note", "summary"]
-"""Who speaks: a person (or what a stage was asked to do), the rules of folders, the check of what a run hands
-over, a fact that the model must know, the summary of older messages."""
+"""Author or purpose: the user (or a stage's task), rules files, the check of a handover, a fact for the model,
+or the summary of older messages."""
 
 
 class UserMessage(Frozen):
-    """`preface`: so many characters at the beginning of `text` are Daiku's, about the environment."""
+    """A user message. The first `preface` characters of `text` are Daiku's, about the environment."""
 
     role: Literal["user"] = "user"
     text: str
@@ -45,8 +46,11 @@ class UserMessage(Frozen):
 
 
 class AssistantMessage(Frozen):
-    """A whole reply. `opaque` is what only its provider understands and must get back unchanged
-    (thinking signatures, encrypted reasoning items), keyed by the provider's protocol name."""
+    """A complete reply.
+
+    `opaque` is provider data that goes back unchanged (thinking signatures, encrypted reasoning items),
+    keyed by the provider's protocol name.
+    """
 
     role: Literal["assistant"] = "assistant"
     text: Text = Text("")
@@ -56,41 +60,41 @@ class AssistantMessage(Frozen):
 
 
 def mark_own(message: AssistantMessage) -> AssistantMessage:
-    """Mark a reply as written by Daiku itself, without a model."""
-    told = message.opaque.get(OWN_KEY)
-    own: JsonObject = {**(told if isinstance(told, dict) else {}), "own": True}
+    """Mark a reply as written by Daiku, without a model."""
+    metadata = message.opaque.get(OWN_KEY)
+    own: JsonObject = {**(metadata if isinstance(metadata, dict) else {}), "own": True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
 def mark_unreadable(message: AssistantMessage) -> AssistantMessage:
-    """Mark a reply that holds calls which could not be read, so that it never counts as an answer."""
-    told = message.opaque.get(OWN_KEY)
-    marked: JsonObject = {**(told if isinstance(told, dict) else {}), "unreadable": True}
+    """Mark a reply with calls that cannot be parsed, so that it never counts as an answer."""
+    metadata = message.opaque.get(OWN_KEY)
+    marked: JsonObject = {**(metadata if isinstance(metadata, dict) else {}), "unreadable": True}
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: marked}})
 
 
 def is_unreadable(message: AssistantMessage) -> bool:
     """Return True for a reply that `mark_unreadable` marked."""
-    told = message.opaque.get(OWN_KEY)
-    return isinstance(told, dict) and told.get("unreadable") is True
+    metadata = message.opaque.get(OWN_KEY)
+    return isinstance(metadata, dict) and metadata.get("unreadable") is True
 
 
-def question_metadata(said: Sequence[Text]) -> JsonObject:
-    """Return the metadata (`opaque`) of a reply that asks the person: the question and its choices."""
-    return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}
+def question_metadata(texts: Sequence[Text]) -> JsonObject:
+    """Return the `opaque` metadata of a reply that asks the user: the question, then its choices."""
+    return {OWN_KEY: {"asks": [as_json(item) for item in texts]}} if texts else {}
 
 
 def question_of(opaque: JsonObject) -> tuple[Text, ...]:
-    """Return the question and its choices from a reply's metadata; empty if it has none."""
-    told = opaque.get(OWN_KEY)
-    values = told.get("asks") if isinstance(told, dict) else None
+    """Return the question and its choices from a reply's metadata; empty if there is none."""
+    metadata = opaque.get(OWN_KEY)
+    values = metadata.get("asks") if isinstance(metadata, dict) else None
     return tuple(from_json("", value) for value in values) if isinstance(values, list) else ()
 
 
 def is_own(message: AssistantMessage) -> bool:
-    """Whether Daiku said this itself, as `mark_own` marks it."""
-    told = message.opaque.get(OWN_KEY)
-    return isinstance(told, dict) and told.get("own") is True
+    """Return True if `mark_own` marked the reply."""
+    metadata = message.opaque.get(OWN_KEY)
+    return isinstance(metadata, dict) and metadata.get("own") is True
 
 
 class ToolMessage(Frozen):
@@ -100,17 +104,17 @@ class ToolMessage(Frozen):
     ok: bool = False
     text: Said
     sources: Text = NO_TEXT
-    """What a person reads of research, where this is some."""
+    """Sources of research, for the user."""
     images: tuple[Image, ...] = ()
     untrusted: bool = False
     outcome: Outcome | None = "failed"
-    """None: the run ended before the call was answered."""
+    """None if the run ended before the call was answered."""
     new_problems: int = 0
-    """Problems that the editor shows since this edit and did not show before."""
+    """Number of editor problems that appeared after this edit."""
     exit_code: int | None = None
-    """Of a command; None for other tools, and for a command that is still running."""
+    """Exit code of a command; None for other tools and for running commands."""
     whole: str = ""
-    """The file that holds the whole output where `text` is a part of it."""
+    """File with the complete output if `text` is truncated."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 
@@ -119,7 +123,7 @@ Message: TypeAlias = Annotated[UserMessage | AssistantMessage | ToolMessage, Fie
 
 
 class Usage(Wire):
-    """Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call."""
+    """Tokens of one call or one run; `cost` in USD, or None if the price is unknown. As an event: one call."""
 
     type: ClassVar[str] = "usage"
     model: str = ""
@@ -129,14 +133,14 @@ class Usage(Wire):
     cost: float | None = None
 
     def plus(self, other: "Usage") -> "Usage":
-        """The sum; the cost stays unknown only when both are."""
-        known = [c for c in (self.cost, other.cost) if c is not None]
+        """Return the sum; its cost is None only if both costs are."""
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             model=other.model or self.model,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
-            cost=sum(known) if known else None,
+            cost=sum(costs) if costs else None,
         )
 
 
@@ -145,11 +149,11 @@ Effort = Literal["", "none", "low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model: everything that it may look at.
+    """One model call with its complete input.
 
-    `messages` only ever grows between two calls of one run (a compaction starts anew), so a
-    provider may keep what it encoded. `max_output` 0 leaves the limit to the provider. `deferred` are tools
-    that are not sent, and can be called all the same.
+    `messages` only grows between two calls of a run (except after a compaction), so a provider may cache its
+    encoding. `max_output` is in tokens; 0 leaves the limit to the provider. `deferred` tools are not sent
+    but can be called.
     """
 
     model: str
@@ -161,13 +165,13 @@ class ModelRequest:
     effort: Effort = ""
     session: str = ""
     options: tuple[tuple[str, JsonValue], ...] = ()
-    """What is passed on to the service besides, by its names: the temperature, …"""
+    """Further parameters for the service, by its names: the temperature, …"""
     in_words: bool = False
-    """The reply is to be words: no call in it would be carried out."""
+    """True if the reply must be text; its tool calls would not be run."""
     schema: JsonObject | None = None
-    """JSON Schema of the reply, for servers that can hold a model to it; others go by the tools."""
+    """JSON Schema of the reply, for servers that can enforce one; others use the tools."""
     refused: frozenset[str] = frozenset()
-    """Names that the service refused before (`llm/cures.py`): the provider leaves them out or sends another form."""
+    """Parameters that the service rejected before (`models/cures.py`): the provider omits or replaces them."""
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:
@@ -190,14 +194,14 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The closing piece of every stream: the whole message, why it ended, what it cost."""
+    """Last item of every stream: the complete message, its finish reason, and its usage."""
 
     message: AssistantMessage
     usage: Usage
     finish: FinishReason
 
     def keys(self) -> tuple[str, ...]:
-        """The parts that `reply["text"]` gives, so that `dict(reply)` works (R1.40)."""
+        """Return the keys of `reply[key]`, so that `dict(reply)` works (R1.40)."""
         return ("role", "text", "tool_calls", "finish", "usage")
 
     def __getitem__(self, key: str) -> JsonValue:
@@ -218,7 +222,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The call is made again: text shown so far is void. `reason` is for the person, `wait` in seconds."""
+    """Notice that the call is retried after `wait` seconds; text shown so far is void. `reason` is for the user."""
 
     reason: Text
     attempt: int
@@ -229,7 +233,7 @@ ModelEvent: TypeAlias = TextDelta | ThinkingDelta | Restarted | Reply
 
 
 class ModelInfo(Frozen):
-    """A model on offer; `context` and `max_output` in tokens, 0 where unknown; prices USD per million."""
+    """An available model; `context` and `max_output` in tokens, 0 if unknown."""
 
     provider: str
     name: str

@@ -1,4 +1,4 @@
-"""The playbook: its bullets, changes of them, what runs showed of each, and the trajectories of its Generator."""
+"""The playbook: bullets, changes (deltas), observations from runs, and trajectories of its Generator."""
 
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
@@ -8,12 +8,12 @@ from pydantic import ConfigDict, Field
 from daiku.domain.base import Frozen, Wire
 
 PlaybookScope: TypeAlias = Literal["repository", "user"]
-"""Whose playbook: that of one repository, or that of the person, which holds everywhere."""
+"""Owner of a playbook: one repository, or the user (applies everywhere)."""
 Origin: TypeAlias = Literal["person", "rule", "model", "import"]
-"""Who wrote a text first: a person, a rule over what a run did, a model, or a file that was read in."""
+"""First author of a text: the user, a rule applied to a run, a model, or an imported file."""
 Verdict: TypeAlias = Literal["helpful", "harmful", "neutral"]
 DeltaType: TypeAlias = Literal["add", "update", "tag", "merge", "remove", "restore"]
-"""`remove` makes a bullet inactive, `restore` active again; nothing is deleted."""
+"""`remove` deactivates a bullet, `restore` activates it again; nothing is deleted."""
 DeltaStatus: TypeAlias = Literal["proposed", "applied", "rejected", "undone"]
 Why: TypeAlias = Literal[
     "not_cited",
@@ -39,19 +39,23 @@ Why: TypeAlias = Literal[
     "objected",
     "model_judged",
 ]
-"""What decided what a run showed of a bullet. Neutral: no reply named it, nothing on record bears on it (or the run did not
-come to its end), a part of the edits that it led to was taken back or it cannot be told whose advice these were
-(`unclear`), or the command that it names failed and nothing shows that this was the wrong one. `missing`: there is no such
-command; `replaced`: another one passed in its place; `refused`: a person did not allow it; `rejected` and `restored`: a
-person took the edits back; `praised`, `objected`: a person said so."""
+"""Reason for an observation's verdict on a bullet.
+
+Neutral: the bullet was not cited (`not_cited`), no evidence concerns it (`nothing_shown`), the run did not
+complete, or the evidence is ambiguous (`unclear`). `command_missing`: the command does not exist.
+`command_replaced`: another command passed instead. `command_refused`: the user denied it. `edits_rejected`,
+`edits_restored`: the user took the edits back. `praised`, `objected`: the user said so.
+"""
 Doubt: TypeAlias = Literal["tainted", "rejected"]
-"""What a person who reviews a change should know: a run that taught it read text from outside, or the person rejected
-the same before."""
+"""Reason for a review: a source run read untrusted text, or the user rejected the same lesson before."""
 
 
 class Bullet(Wire):
-    """One lesson, as people and programs see it. `id` is `<slug>-00001`; `helpful` and `harmful` are sums of what runs
-    showed and of what came with an import, as long as its text says the same."""
+    """One lesson. `id` is `<slug>-00001`.
+
+    `helpful` and `harmful` are counts from runs and imports, kept as long as the meaning of the text is
+    unchanged.
+    """
 
     id: str
     section: str
@@ -66,13 +70,13 @@ class Bullet(Wire):
 
 
 def confidence(bullet: Bullet) -> float:
-    """The share of what runs showed that speaks for a bullet; 0.5 where nothing is known."""
-    known = bullet.helpful + bullet.harmful
-    return bullet.helpful / known if known else 0.5
+    """Return the share of helpful observations of a bullet; 0.5 without observations."""
+    observations = bullet.helpful + bullet.harmful
+    return bullet.helpful / observations if observations else 0.5
 
 
 class Playbook(Frozen):
-    """A playbook as a value: its bullets in the order of their adding."""
+    """A playbook as a value: its bullets in the order of creation."""
 
     bullets: tuple[Bullet, ...] = ()
     created_at: str = ""
@@ -80,7 +84,7 @@ class Playbook(Frozen):
 
 
 class LearntFrom(Wire):
-    """The place in a session that a change was learnt from: a chunk of a run."""
+    """Source of a change: a chunk of a run in a session."""
 
     session_id: str
     run_id: str
@@ -88,11 +92,12 @@ class LearntFrom(Wire):
 
 
 class Delta(Wire):
-    """A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`.
+    """A change of a playbook: proposed, or applied with the affected bullets `before` and `after`.
 
-    `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an
-    `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` are for the person who reviews it;
-    `again` is where it was learnt once more after a person had rejected it."""
+    `bullet_id` is the changed bullet (for an `add`, its id once applied), `bullet_ids` are those that a
+    `merge` absorbs. An `update` without keywords keeps them; `no_keywords` removes them. `doubts` are for
+    the reviewer. `again` lists where the lesson was learned again after a rejection.
+    """
 
     id: str
     type: DeltaType
@@ -117,9 +122,11 @@ class Delta(Wire):
 
 
 class Observation(Frozen):
-    """What one run showed of one bullet. There is one of a run and bullet: later evidence takes its place. `run` is the
-    run that did the work, also where a copy of its session is looked at; `version` that of the text that it was told
-    (0: not known)."""
+    """Evidence of one run on one bullet.
+
+    There is one per run and bullet; later evidence replaces it. `run` is the original run, also for forked
+    sessions. `version` is the version of the text that the run received (0: unknown).
+    """
 
     run: str
     bullet: str
@@ -127,12 +134,12 @@ class Observation(Frozen):
     why: Why | Literal[""] = ""
     session: str = ""
     seq: int = 0
-    """The place of what decided it."""
+    """Chunk that decided the verdict."""
     version: int = 0
 
 
 class SearchQuery(Frozen):
-    """B3.2, R3.46: what is looked for, and in which of the bullets."""
+    """A playbook search (B3.2, R3.46), optionally limited to one section."""
 
     query_text: str
     top_k: int = Field(default=10, ge=1)
@@ -141,8 +148,10 @@ class SearchQuery(Frozen):
 
 
 class BulletHit(Wire):
-    """B3.2: a bullet that was found, and how well by vectors, by words and together (0 to 1). `resting`: it is known
-    and would fit, but what runs showed of it is below the least confidence, so no run is told it."""
+    """A search hit with its vector, BM25, and combined score (0 to 1; B3.2).
+
+    `resting`: the bullet matches, but its confidence is below the threshold, so no run receives it.
+    """
 
     bullet: Bullet
     vector_score: float
@@ -152,7 +161,7 @@ class BulletHit(Wire):
 
 
 class Trajectory(Frozen):
-    """R3.14–R3.22: what the Generator made of a query. As JSON it has exactly these eight fields."""
+    """The Generator's answer to a query (R3.14–R3.22). Its JSON has exactly these eight fields."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""A run: who it is for, what was asked, its limits, how it ended."""
+"""Runs: modes, limits, context items, and results."""
 
 from typing import Literal
 
@@ -14,7 +14,8 @@ from daiku.texts.text import Text, joined, text
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "completed_unverified", "cancelled", "failed", "limit", "paused"]
 TerminalStatus = Literal["completed", "completed_unverified", "cancelled", "failed", "limit"]
-"""`completed_unverified`: the model ended its turn, and the record of the run does not support that the work is done."""
+"""`completed_unverified`: the model ended its turn, but the record of the run does not show that the work is
+done."""
 UnverifiedKind = Literal[
     "last_check_failed",
     "check_masked",
@@ -32,15 +33,15 @@ UnverifiedKind = Literal[
     "tools_missing",
 ]
 ClientApprovals = Literal["ask", "edits", "sandbox", "all", "none"]
-"""Approval level. `ask`: ask for everything. `edits`: allow edits. `sandbox`: also allow commands in the sandbox without
-network. `all`: allow everything that a level can allow. `none`: nobody is there to ask."""
+"""Approval level. `ask`: ask for everything. `edits`: allow edits. `sandbox`: also allow commands in the
+sandbox without network. `all`: allow everything that a level can allow. `none`: nobody is there to ask."""
 ApprovalMode = Literal["ask", "edits", "sandbox", "all", "none", "work"]
-"""What clients may ask for, and `work`, which only the worker does: a work item is worked in its own copy, and no
-person watches (`core/guard/unwatched.py` says what that allows)."""
+"""The clients' levels, and `work` for work items, which run unattended in their own copy
+(`guard/rules/unwatched.py`)."""
 
 
 class RunLimits(Wire):
-    """Where a run stops by itself; 0 is no limit (X.24)."""
+    """Limits at which a run stops; 0 means no limit (X.24)."""
 
     max_rounds: int = Field(default=250, ge=0)
     max_tokens: int = Field(default=0, ge=0)
@@ -48,22 +49,21 @@ class RunLimits(Wire):
     max_seconds: int = Field(default=0, ge=0)
     max_tool_errors: int = Field(default=8, ge=0)
     max_equal_errors: int = Field(default=0, ge=0)
-    """How many calls of one tool in a row may fail with the same words before the run ends (B2.3)."""
+    """Number of calls of one tool in a row that may fail with the same message (B2.3)."""
     max_repeats: int = Field(default=3, ge=0)
-    """How often the same thing may come again, with nothing new, before the run ends."""
+    """Number of identical repetitions, without new information, before the run ends."""
     max_actions: int = Field(default=50, ge=0)
-    """Calls that one reply may make; those after them are not carried out (C4.7)."""
+    """Number of calls per reply; further calls are not run (C4.7)."""
     max_repairs: int = Field(default=2, ge=0)
-    """How often a step whose checks fail is worked again before it has failed; 0: not once."""
+    """Number of retries of a step whose checks fail; 0 disables retries."""
     max_replans: int = Field(default=2, ge=0)
-    """How often the rest of a plan is made anew because a step failed (S2P.14, S2P.17); 0: not once."""
+    """Number of new plans for the remaining steps after a step failed (S2P.14, S2P.17); 0 disables them."""
     max_attempts: int = Field(default=10, ge=0)
-    """Attempts at one step in all: unreadable replies, repairs and plans made anew because of it, counted
-    together; 0: only they are limited, each for itself."""
+    """Number of attempts at one step: unreadable replies, repairs, and replans together; 0: no common limit."""
     check_seconds: int = Field(default=600, ge=0, le=3600)
-    """Seconds that a check of a step may take, where the step says nothing else; 0: an hour, the longest."""
+    """Timeout in seconds of a step's check, unless the step sets its own; 0: one hour, the maximum."""
     max_verifications: int = Field(default=2, ge=0)
-    """Rounds of work on what the last look at everything finds (S2P.10, S2P.14); 0: it is only told."""
+    """Number of repair rounds after the final verification (S2P.10, S2P.14); 0: problems are only reported."""
 
 
 class Position(Wire):
@@ -77,15 +77,17 @@ class Range(Wire):
 
 
 class Cursor(Wire):
-    """Where the person's cursor is in the editor."""
+    """Position of the user's cursor in the editor."""
 
     uri: str
     position: Position
 
 
 class ContextItem(Wire):
-    """Something that the person pointed at; `uri` or text, as its kind needs. `path` is the file's place in the
-    workspace, as tools name it; it is set when a run starts."""
+    """Context that the user attached: a `uri` or text, depending on `kind`.
+
+    `path` is the file's path in the workspace, as tools name it; it is set when a run starts.
+    """
 
     kind: Literal["file", "selection", "diagnostics", "terminal", "url", "text", "symbol"]
     uri: str | None = None
@@ -95,16 +97,19 @@ class ContextItem(Wire):
 
 
 class EditGrant(Wire):
-    """The edit that a person asked for by pointing: changes of this file, or of these lines of it, are
-    not asked about in this run. Everything else is, as the run's approvals say."""
+    """Permission for the edits that the user requested in the editor.
+
+    Changes to this file, or to these lines, need no approval in this run. Everything else follows the run's
+    approval level.
+    """
 
     uri: str
     range: Range | None = None
-    """Whole lines, 0-based; absent: the whole file."""
+    """Complete lines, 0-based; absent: the complete file."""
 
 
 class EnvironmentFact(Wire):
-    """One thing that holds around a run (its date, its mode, what git says), as the model reads it."""
+    """One fact of a run's environment (date, mode, git status), as the model reads it."""
 
     name: str
     text: str
@@ -131,7 +136,7 @@ class UnverifiedReason(Localizable):
 
 
 def unverified_note(reasons: tuple[UnverifiedReason, ...]) -> Text:
-    """Return all reasons as one sentence for a person; empty if there are none."""
+    """Return all reasons as one sentence for the user; empty if there are none."""
     why = joined("clauses", [reason.message for reason in reasons])
     return text("run.unverified", why=why) if reasons else Text("")
 
@@ -147,9 +152,9 @@ class RunResult(Localizable):
     last_seq: int = 0
     error: Failure | None = None
     plan: PlanStanding | None = None
-    """The plan that the run worked or changed, as it stood at the end."""
+    """Progress of the plan that the run carried out or changed."""
     unattended: bool = False
-    """Something needed a person, and nobody was there to be asked."""
+    """True if an approval or answer was needed and nobody was there."""
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
     unchecked: bool = False
@@ -157,14 +162,14 @@ class RunResult(Localizable):
 
 
 def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> Text:
-    """Return the verdict on a run as a sentence for a person; empty if its record supports that it is done."""
+    """Return the verdict on a run as a sentence for the user; empty if its record supports that it is done."""
     return text("run.unchecked") if unchecked else unverified_note(reasons)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A router's answer: whom a request is for, in this order; nobody in particular where `agents` is empty. `by` says
-    what decided it, `usage` what a model used for that."""
+    """A router's result: the agents for a request in order, or none; what decided it (`by`), and the tokens
+    used."""
 
     agents: tuple[str, ...] = ()
     by: Literal["rule", "model", "default"] = "default"

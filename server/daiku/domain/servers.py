@@ -1,4 +1,4 @@
-"""MCP servers as the rest of Daiku sees them: what a person agreed to, what is asked, how they stand."""
+"""MCP servers: consent, consent questions, and status reports."""
 
 from typing import Literal
 
@@ -7,8 +7,11 @@ from daiku.texts.text import NO_TEXT, Text
 
 
 class Consent(Frozen):
-    """What a person said to one server of a workspace. `launch` is the digest of what is started or
-    reached; `tools` maps the names that they saw to the digests of the definitions (None: none was seen yet)."""
+    """The user's answer about one MCP server of a workspace.
+
+    `launch` is the digest of its command or URL. `tools` maps tool names to digests of their definitions, as
+    the user saw them (None: not listed yet).
+    """
 
     launch: str
     answer: Literal["allow", "reject"]
@@ -16,7 +19,8 @@ class Consent(Frozen):
 
 
 class ConsentQuestion(Frozen):
-    """May this server be used? `key` names server and definition: a changed one is another question."""
+    """A question whether an MCP server may be used. `key` identifies server and definition: a changed
+    definition is a new question."""
 
     server: str
     key: str
@@ -26,12 +30,11 @@ class ConsentQuestion(Frozen):
 
 
 ServerStatus = Literal["ready", "starting", "down", "unasked", "changed", "rejected", "unusable"]
-"""`down`: ended or could not be reached, and is tried again. `changed`: some of what it offers waits
-for a new yes."""
+"""`down`: ended or unreachable; it is retried. `changed`: some of its tools need approval again."""
 
 
 class ServerReport(Frozen):
-    """How a configured server stands, and why it is not usable where it is not; what to do is in `hint`."""
+    """Status of a configured MCP server, why it is unusable (`why`), and what to do (`hint`)."""
 
     name: str
     status: ServerStatus

@@ -1,4 +1,4 @@
-"""Summary of a session, as lists and clients show it."""
+"""Summary of a session, for lists and clients."""
 
 from typing import Literal
 
@@ -19,8 +19,11 @@ SessionStatus = Literal[
 
 
 class Session(Wire):
-    """A conversation; `status` is that of its last run (`idle`: none yet, `waiting`: it asks a
-    person something, `interrupted`: the process ended under it)."""
+    """A session.
+
+    `status` is that of its last run. `idle`: no run yet. `waiting`: it asks the user. `interrupted`: its
+    process ended.
+    """
 
     session_id: str
     title: str = ""

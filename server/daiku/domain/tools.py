@@ -1,4 +1,4 @@
-"""What a model wants done (`ToolCall`), what came of it (`ToolResult`), what can be done (`ToolSpec`)."""
+"""Tool calls, tool results, and tool specifications."""
 
 from typing import Literal, cast
 
@@ -8,24 +8,26 @@ from daiku.domain.base import Frozen, JsonObject, Wire, long_id
 from daiku.texts.text import Said
 
 Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask", "memory"]
-"""What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session; `memory` changes
-what is kept over sessions."""
+"""What a tool touches. `none` and `read` change nothing, `plan` and `ask` only the session, `memory` data that
+outlives sessions."""
 
 
 EditForm = Literal["search_replace", "apply_patch"]
-"""The form of edit that a model was trained to write, and that it is offered."""
+"""Edit format that a model was trained on and that it is offered."""
 Outcome = Literal["done", "failed", "denied", "rejected", "unattended", "interrupted", "cancelled", "not_run"]
-"""What came of a call: carried out; tried without success; refused by the guard; refused by a person; nobody
-could be asked; begun and cut off by a restart; cancelled by a person; never begun."""
+"""Outcome of a call: done; failed; denied by the guard; rejected by the user; unattended, so that nobody could
+approve; interrupted by a restart; cancelled by the user; not run."""
 UNCHANGED = "unchanged"
-"""Key of a result's data: True if a command changed none of the files that it edits, False if it changed a file."""
+"""Key of result data: True if a command left every file that it edits unchanged, False if it changed one."""
 MISSING_SERVER = "missingServer"
-"""Key of a result's data: the MCP server that did not answer the call."""
+"""Key of result data: the MCP server that did not answer the call."""
 
 
 def with_outcome(values: object) -> object:
-    """Complete a call's result fields so that both `ok` and `outcome` are set; old records lack `outcome`.
-    Raises ValueError if the two contradict each other."""
+    """Set both `ok` and `outcome` in a call's result fields; old records lack `outcome`.
+
+    Raises ValueError if the two contradict each other.
+    """
     if not isinstance(values, dict):
         return values
     fields = cast("dict[str, object]", values)
@@ -39,11 +41,11 @@ def with_outcome(values: object) -> object:
 
 
 class ToolCall(Frozen):
-    """One call that the model asked for.
+    """A tool call of a model.
 
-    `tool` is the canonical `namespace/tool`. `malformed` holds the argument text
-    when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its
-    arguments were read where the model wrote them in another way; its result repeats them.
+    `tool` is the canonical `namespace/tool`. `malformed` holds argument text that is not a JSON object; such
+    a call is answered with an error, never run. `notes` say how nonstandard arguments were read; the result
+    repeats them.
     """
 
     id: str = Field(default_factory=lambda: long_id("call"))
@@ -55,31 +57,31 @@ class ToolCall(Frozen):
 
 
 class ToolImage(Wire):
-    """A picture that a tool returns: base64 data and its media type."""
+    """An image that a tool returns: base64 data and its media type."""
 
     media_type: str
     data: str
 
 
 class ToolResult(Frozen):
-    """What a call came to. `text` is what the model reads; `data` what programs read."""
+    """Result of a tool call: `text` for the model, `data` for programs."""
 
     ok: bool = False
-    """True where the outcome is `done`; either may be given, the other follows."""
+    """True if the outcome is `done`; set either, the other follows."""
     text: Said
     data: JsonObject | None = None
     images: tuple[ToolImage, ...] = ()
     outcome: Outcome = "failed"
     untrusted: bool = False
-    """True where the text comes from outside (web, MCP, issue): it can grant nothing."""
+    """True if the text comes from outside (web, MCP, issue) and can grant nothing."""
     plain: str | None = None
-    """What was found, without what `text` puts around it: kept where another call uses it."""
+    """The text without its frame, kept for reuse by another call."""
 
     _outcome = model_validator(mode="before")(with_outcome)
 
 
 class ToolSpec(Frozen):
-    """What the model and the guard know of a tool."""
+    """Definition of a tool for the model and the guard."""
 
     name: str
     description: str
@@ -87,8 +89,8 @@ class ToolSpec(Frozen):
     """JSON Schema of the arguments, an object."""
     effect: Effect
     parallel: bool = False
-    """True where calls of one reply may run side by side (read-only and independent)."""
+    """True if calls of one reply may run in parallel (read-only and independent)."""
     inner: bool = False
-    """True where only agents that name it may use it."""
+    """True if only agents that list it may use it."""
     resumes: bool = False
-    """True where a call that was cut short by a restart goes on where it was when it is run again."""
+    """True if a call interrupted by a restart continues when it is run again."""

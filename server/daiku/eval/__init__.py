@@ -1,1 +1,1 @@
-"""Evaluation: tasks worked by a model or a script, checked by program, counted and compared."""
+"""Evaluation of models on tasks: runs them, checks the results by program, and compares settings."""

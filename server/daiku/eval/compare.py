@@ -1,4 +1,4 @@
-"""Attempts summed up by setting, and two settings set against one another, paired by task."""
+"""Totals of attempts by setting, and comparison of two settings, paired by task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from daiku.domain.messages import Usage
-from daiku.eval.results import COUNTED, Attempt, Comparison, Evaluation, Ratio, Totals
+from daiku.eval.results import COUNTED, Comparison, EvalAttempt, Evaluation, Ratio, Totals
 
 Z = 1.959964
 _T = (
@@ -17,7 +17,7 @@ _T = (
 
 
 class Interval(NamedTuple):
-    """A number, and what it may as well be."""
+    """A value with its confidence interval."""
 
     value: float
     low: float
@@ -25,12 +25,12 @@ class Interval(NamedTuple):
 
 
 def t_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t with so many degrees of freedom (at least 1)."""
+    """Return the 97.5 % quantile of Student's t with `freedom` degrees of freedom (at least 1)."""
     return _T[freedom - 1] if freedom <= len(_T) else Z + 2.37 / freedom + 2.8 / freedom**2
 
 
-def wilson(good: int, all_: int) -> Interval:
-    """The share `good` of `all_` with Wilson's interval; anything is possible where nothing was seen."""
+def wilson_interval(good: int, all_: int) -> Interval:
+    """Return the proportion of `good` in `all_` with Wilson's interval; 0 to 1 without data."""
     if all_ == 0:
         return Interval(0.0, 0.0, 1.0)
     share, square = good / all_, Z * Z
@@ -40,9 +40,11 @@ def wilson(good: int, all_: int) -> Interval:
 
 
 def paired_difference(differences: Sequence[float]) -> Interval:
-    """The mean of `differences` (one a task, each from -1 to 1), with the adjusted Wald interval for paired
-    shares of Bonett and Price: one task more is thought of on either side, so that few tasks, or tasks that
-    all agree, do not look certain."""
+    """Return the mean of `differences`, one per task from -1 to 1, with a 95 % interval.
+
+    It is the adjusted Wald interval for paired proportions of Bonett and Price. It adds one task on either
+    side, so that few tasks, or tasks that all agree, do not look certain.
+    """
     count = len(differences)
     if count == 0:
         return Interval(0.0, -1.0, 1.0)
@@ -55,16 +57,17 @@ def paired_difference(differences: Sequence[float]) -> Interval:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """The chance that tasks of which each may as well turn out the other way differ at least so one-sidedly:
-    the exact two-sided sign test (McNemar's, with one run a task)."""
+    """Return the p-value of the exact two-sided sign test (McNemar's, with one run per task)."""
     count = better + worse
     tail = sum(math.comb(count, k) for k in range(min(better, worse) + 1)) / 2**count
     return min(1.0, 2 * tail)
 
 
 def mean_ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
-    """How many times the first the second is: the geometric mean over the pairs in which both are positive,
-    with bounds by Student's t; of one pair the bounds are infinite. None where there is no such pair."""
+    """Return the geometric mean of second/first over the pairs in which both are positive.
+
+    Its bounds are by Student's t, and infinite for one pair. None without such a pair.
+    """
     logs = [math.log(second / first) for first, second in pairs if first > 0 and second > 0]
     if not logs:
         return None
@@ -78,7 +81,7 @@ def mean_ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
 
 CERTAIN = 0.05
 Used = Literal["calls", "prompt_tokens", "completion_tokens", "cost", "seconds"]
-_USED: dict[Used, Callable[[Attempt], float]] = {
+_USED: dict[Used, Callable[[EvalAttempt], float]] = {
     "calls": lambda a: len(a.calls),
     "prompt_tokens": lambda a: a.usage.prompt_tokens,
     "completion_tokens": lambda a: a.usage.completion_tokens,
@@ -87,12 +90,12 @@ _USED: dict[Used, Callable[[Attempt], float]] = {
 }
 
 
-def totals_of(setting: str, attempts: Sequence[Attempt]) -> Totals:
-    """Everything that the attempts of `setting` came to."""
+def compute_totals(setting: str, attempts: Sequence[EvalAttempt]) -> Totals:
+    """Return the totals of the attempts of `setting`."""
     own = [a for a in attempts if a.setting == setting]
     counted = [a for a in own if a.outcome in COUNTED]
     proved = sum(a.outcome == "proved" for a in counted)
-    share = wilson(proved, len(counted))
+    share = wilson_interval(proved, len(counted))
     used = Usage()
     for attempt in own:
         used = used.plus(attempt.usage)
@@ -112,74 +115,76 @@ def totals_of(setting: str, attempts: Sequence[Attempt]) -> Totals:
     )
 
 
-def compare(first: str, second: str, attempts: Sequence[Attempt]) -> Comparison:
-    """The setting `second` beside `first`: over the tasks in which attempts of both count."""
-    pairs = list(_pairs(first, second, attempts).values())
-    differences = [_rate(b) - _rate(a) for a, b in pairs]
-    found = paired_difference(differences)
+def compare(first: str, second: str, attempts: Sequence[EvalAttempt]) -> Comparison:
+    """Compare the setting `second` with `first`, over the tasks with counted attempts of both."""
+    pairs = list(_group_by_task(first, second, attempts).values())
+    differences = [_compute_rate(b) - _compute_rate(a) for a, b in pairs]
+    interval = paired_difference(differences)
     better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     p = sign_test(better, worse)
-    ratios = (_ratio(what, pairs) for what in _USED)
+    ratios = (_compute_ratio(what, pairs) for what in _USED)
     return Comparison(
         tasks=len(pairs),
         better=better,
         worse=worse,
-        difference=found.value,
-        low=found.low,
-        high=found.high,
+        difference=interval.value,
+        low=interval.low,
+        high=interval.high,
         p=p,
-        tells=p <= CERTAIN and not found.low <= 0 <= found.high,
+        tells=p <= CERTAIN and not interval.low <= 0 <= interval.high,
         ratios=tuple(ratio for ratio in ratios if ratio is not None),
     )
 
 
-def beside(earlier: Evaluation, now: Evaluation) -> Evaluation:
-    """The only, or first, setting of `earlier` as A, and that of `now` as B, compared."""
-    sides = [(found, found.settings[0], label) for found, label in ((earlier, "A"), (now, "B"))]
+def compare_evaluations(earlier: Evaluation, now: Evaluation) -> Evaluation:
+    """Compare the first setting of `earlier` as A with that of `now` as B."""
+    sides = [
+        (evaluation, evaluation.settings[0], label) for evaluation, label in ((earlier, "A"), (now, "B"))
+    ]
     attempts = tuple(
         attempt.model_copy(update={"setting": label})
-        for found, side, label in sides
-        for attempt in found.attempts
+        for evaluation, side, label in sides
+        for attempt in evaluation.attempts
         if attempt.setting == side.label
     )
     return now.model_copy(
         update={
             "settings": tuple(side.model_copy(update={"label": label}) for _, side, label in sides),
             "attempts": attempts,
-            "totals": tuple(totals_of(label, attempts) for _, _, label in sides),
+            "totals": tuple(compute_totals(label, attempts) for _, _, label in sides),
             "comparison": compare("A", "B", attempts),
         }
     )
 
 
-Pair = tuple[list[Attempt], list[Attempt]]
+Pair = tuple[list[EvalAttempt], list[EvalAttempt]]
 
 
-def _pairs(first: str, second: str, attempts: Sequence[Attempt]) -> dict[str, Pair]:
-    found: dict[str, Pair] = {}
+def _group_by_task(first: str, second: str, attempts: Sequence[EvalAttempt]) -> dict[str, Pair]:
+    pairs: dict[str, Pair] = {}
     for attempt in attempts:
         if attempt.outcome in COUNTED and attempt.setting in (first, second):
-            pair = found.setdefault(attempt.task, ([], []))
+            pair = pairs.setdefault(attempt.task, ([], []))
             pair[attempt.setting == second].append(attempt)
-    return {task: pair for task, pair in found.items() if all(pair)}
+    return {task: pair for task, pair in pairs.items() if all(pair)}
 
 
-def _rate(attempts: Sequence[Attempt]) -> float:
+def _compute_rate(attempts: Sequence[EvalAttempt]) -> float:
     return sum(a.outcome == "proved" for a in attempts) / len(attempts)
 
 
-def _ratio(what: Used, pairs: Sequence[Pair]) -> Ratio | None:
+def _compute_ratio(what: Used, pairs: Sequence[Pair]) -> Ratio | None:
     used = _USED[what]
     means = [(sum(map(used, a)) / len(a), sum(map(used, b)) / len(b)) for a, b in pairs]
-    found = mean_ratio(means)
-    if found is None:
+    interval = mean_ratio(means)
+    if interval is None:
         return None
-    bounded = math.isfinite(found.high)
+    is_bounded = math.isfinite(interval.high)
     return Ratio(
         what=what,
         tasks=sum(a > 0 and b > 0 for a, b in means),
-        ratio=found.value,
-        low=found.low if bounded else None,
-        high=found.high if bounded else None,
-        differs=bounded and not found.low <= 1 <= found.high,
+        ratio=interval.value,
+        low=interval.low if is_bounded else None,
+        high=interval.high if is_bounded else None,
+        differs=is_bounded and not interval.low <= 1 <= interval.high,
     )

@@ -1,4 +1,4 @@
-"""The copy of a task's repository that one run works in: made, its check files put back, taken away."""
+"""Copies of a task's repository for runs: creation, snapshots, and restoring of check files."""
 
 from __future__ import annotations
 
@@ -14,82 +14,86 @@ from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.store.copyfolders import clear_way, put_file
+from daiku.store.copyfolders import clear_path, write_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
-from daiku.tools.shell.gitsettings import FOR_TOOLS, git_settings
-from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
+from daiku.tools.shell.gitsettings import FOR_TOOLS, to_git_env
+from daiku.tools.shell.lines import CommandEnd, CommandPlace, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 from daiku.workspace.programs import find_program
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200
 ANSWER = ".daiku-answer.txt"
-"""The model's last answer, for checks to read."""
+"""File with the model's last answer, for checks."""
 WHEN = "2026-01-01T00:00:00Z"
-"""The time of the first commit: the same copy has the same commit."""
-_COMMITTED = {**git_settings(FOR_TOOLS), **IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
+"""Fixed time of the first commit, so that equal copies have equal commits."""
+_COMMITTED = {**to_git_env(FOR_TOOLS), **IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Files of a copy before the run, by their path in it: content and mode; of links the target and S_IFLNK."""
+    """Content and mode of files by path; of links the target and S_IFLNK."""
 
     files: dict[str, tuple[bytes, int]]
 
 
-async def make_copy(task: Task, where: Where, *, network: bool = False) -> Text:
-    """Fill `where.folder`, which is empty, with the task's repository, set it up, and commit what is not in
-    git. Why that could not be done; empty when it is. `network`: the user allowed it. Raises OSError."""
+async def make_copy(task: Task, where: CommandPlace, *, network: bool = False) -> Text:
+    """Copy the task's repository into the empty `where.folder`, set it up, and create a first commit.
+
+    Returns the problem, empty on success. `network`: the user allowed network access. Raises OSError.
+    """
     source = task.file.source
     if stray := await asyncio.to_thread(find_stray, task):
         return text("eval.stray", name=stray)
     if source is not None:
-        problem = await _clone(source, task.folder, where)
+        problem = await _clone_repository(source, task.folder, where)
     else:
         copy = partial(shutil.copytree, symlinks=True, dirs_exist_ok=True)
         await asyncio.to_thread(copy, task.folder / FILES, where.folder)
         problem = NO_TEXT
     for line in () if problem else task.file.setup:
-        done = await run_line(line, where, SETUP_SECONDS, network=network and task.file.network)
-        if done.code != 0:
-            return text("eval.setup_failed", command=line, code=done.code, output=_end(done))
-    return problem or (NO_TEXT if source is not None else await _first_commit(where))
+        result = await run_line(line, where, SETUP_SECONDS, network=network and task.file.network)
+        if result.code != 0:
+            return text("eval.setup_failed", command=line, code=result.code, output=_get_output_end(result))
+    return problem or (NO_TEXT if source is not None else await _create_commit(where))
 
 
-async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
-    beside = folder / source.git
-    address = str(beside.resolve()) if beside.exists() else source.git
-    allowed = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
+async def _clone_repository(source: GitSource, folder: Path, where: CommandPlace) -> Text:
+    local = folder / source.git
+    address = str(local.resolve()) if local.exists() else source.git
+    env = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
     for argv in (
         ["clone", "--quiet", "--no-checkout", "--no-hardlinks", "--", address, "."],
         ["checkout", "--quiet", "--detach", source.commit],
         ["remote", "remove", "origin"],
     ):
-        done = await run_argv(
-            [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, more=allowed
+        result = await run_argv(
+            [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, extra_env=env
         )
-        if done.code != 0:
-            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
+        if result.code != 0:
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_get_output_end(result))
     return NO_TEXT
 
 
-async def _first_commit(where: Where) -> Text:
+async def _create_commit(where: CommandPlace) -> Text:
     for argv in (
         ["init", "--quiet", "--initial-branch=main"],
         ["-c", "core.autocrlf=false", "add", "--all"],
         ["-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "Start"],
     ):
-        # In the sandbox: settings and hooks that the task or its setup made may start programs.
-        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, more=_COMMITTED)
-        if done.code != 0:
-            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
+        # Sandboxed: the task's git settings and hooks may start programs.
+        result = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, extra_env=_COMMITTED)
+        if result.code != 0:
+            return text("eval.git_failed", command=" ".join(["git", *argv]), output=_get_output_end(result))
     return NO_TEXT
 
 
 def find_stray(task: Task) -> str:
-    """Return the first entry of the task's folders that is not a file, a folder, or a link within them; "" if none.
+    """Return the first entry of the task's folders that is not a file, a folder, or an inner link; "" if
+    none.
 
-    Git's own folder counts, as its settings and hooks start programs. A hard link to a file elsewhere counts too, except in the tasks that come with Daiku. Raises OSError.
+    Git's own folder counts, since its settings and hooks start programs. A hard link to a file elsewhere
+    counts too, except in built-in tasks. Raises OSError.
     """
     for name in (FILES, CHECK_FILES):
         top = task.folder / name
@@ -100,18 +104,18 @@ def find_stray(task: Task) -> str:
             top,
             *(Path(base) / each for base, inner, files in os.walk(top) for each in (*inner, *files)),
         ):
-            found = place.lstat()
-            if not _stays_inside(place, found.st_mode, top):
+            info = place.lstat()
+            if not _is_inside(place, info.st_mode, top):
                 return str(place.relative_to(task.folder))
-            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-                links.setdefault((found.st_dev, found.st_ino), []).append(place)
+            if stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
+                links.setdefault((info.st_dev, info.st_ino), []).append(place)
         outside = [places[0] for places in links.values() if len(places) < places[0].lstat().st_nlink]
         if outside and not task.builtin:
             return str(outside[0].relative_to(task.folder))
     return ""
 
 
-def _stays_inside(place: Path, mode: int, top: Path) -> bool:
+def _is_inside(place: Path, mode: int, top: Path) -> bool:
     if place.name.lower() == ".git":
         return False
     if not stat.S_ISLNK(mode):
@@ -121,71 +125,77 @@ def _stays_inside(place: Path, mode: int, top: Path) -> bool:
     )
 
 
-def _end(done: CommandEnd) -> str:
-    return done.output.strip()[-400:]
+def _get_output_end(result: CommandEnd) -> str:
+    return result.output.strip()[-400:]
 
 
-def snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
-    """The files below `folder` that fit `patterns` (as in .gitignore). Raises OSError."""
-    found: dict[str, tuple[bytes, int]] = {}
-    for name in _matching(folder, patterns):
+def take_snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
+    """Read the files below `folder` that match `patterns` (as in .gitignore). Raises OSError."""
+    files: dict[str, tuple[bytes, int]] = {}
+    for name in _find_matches(folder, patterns):
         path = folder / name
-        if path.is_symlink():  # never what it leads to, which may lie outside
-            found[name] = (os.fsencode(path.readlink()), stat.S_IFLNK)
+        if path.is_symlink():  # never the target, which may be outside
+            files[name] = (os.fsencode(path.readlink()), stat.S_IFLNK)
         else:
-            found[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
-    return Snapshot(found)
+            files[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
+    return Snapshot(files)
 
 
-def changed_since(folder: Path, patterns: Sequence[str], before: Snapshot) -> tuple[str, ...]:
-    """The files that fit `patterns` and are not as they were: changed, gone or new. New ones that git ignores
-    (what interpreters and compilers leave) do not count. Raises OSError."""
+def find_changed(folder: Path, patterns: Sequence[str], before: Snapshot) -> tuple[str, ...]:
+    """Return the changed, deleted, or new files that match `patterns`.
+
+    New ones that git ignores, such as those of interpreters and compilers, do not count. Raises OSError.
+    """
     ignores = IgnoreFiles(folder, (".gitignore",))
     return tuple(
         name
-        for name in _differing(folder, patterns, before)
+        for name in _find_differences(folder, patterns, before)
         if name in before.files or not ignores.hides(folder / name, folder=False)
     )
 
 
-def _differing(folder: Path, patterns: Sequence[str], before: Snapshot) -> list[str]:
-    now = snapshot(folder, patterns).files
+def _find_differences(folder: Path, patterns: Sequence[str], before: Snapshot) -> list[str]:
+    now = take_snapshot(folder, patterns).files
     spec = GitIgnoreSpec.from_lines(patterns)
     names = {*now, *(name for name in before.files if spec.match_file(name))}
     return sorted(name for name in names if now.get(name) != before.files.get(name))
 
 
 def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task) -> None:
-    """Put back the files that fit `patterns`, take new ones among them away, and lay the task's own check
-    files over the copy. Whatever the run put in their way goes. Raises OSError."""
-    for name in _differing(folder, patterns, before):
+    """Restore the files that match `patterns`, delete new ones, and copy the task's check files.
+
+    Overwrites whatever the run put in their place. Raises OSError.
+    """
+    for name in _find_differences(folder, patterns, before):
         if (old := before.files.get(name)) is None:
             (folder / name).unlink(missing_ok=True)
         elif old[1] == stat.S_IFLNK:
-            clear_way(folder, name).symlink_to(os.fsdecode(old[0]))
+            clear_path(folder, name).symlink_to(os.fsdecode(old[0]))
         else:
-            put_file(folder, name, *old)
+            write_file(folder, name, *old)
     own = task.folder / CHECK_FILES
     for path in sorted(own.rglob("*")) if own.is_dir() else ():
-        if path.is_file():  # a link leads to another of these, as find_stray has shown
-            put_file(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
+        if path.is_file():  # links stay inside (find_stray)
+            write_file(
+                folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777
+            )
 
 
 def write_answer(folder: Path, answer: str) -> None:
-    """Leave the model's last answer for the checks. Raises OSError."""
-    put_file(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
+    """Write the model's last answer for the checks. Raises OSError."""
+    write_file(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
 
 
-def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
-    """Files and links below `folder` that fit; links are not followed, and `.git` is not looked into."""
+def _find_matches(folder: Path, patterns: Sequence[str]) -> list[str]:
+    """Return matching files and links below `folder`; links are not followed, and `.git` is skipped."""
     spec = GitIgnoreSpec.from_lines(patterns)
-    found: list[str] = []
+    matches: list[str] = []
     for base, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         names = ((Path(base) / name).relative_to(folder).as_posix() for name in files)
-        found += [name for name in names if spec.match_file(name) and _is_kept(folder / name)]
-    return sorted(found)
+        matches += [name for name in names if spec.match_file(name) and _is_file_or_link(folder / name)]
+    return sorted(matches)
 
 
-def _is_kept(path: Path) -> bool:
+def _is_file_or_link(path: Path) -> bool:
     return path.is_symlink() or path.is_file()

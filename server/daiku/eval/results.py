@@ -1,4 +1,4 @@
-"""What came of an evaluation, as values and as JSON: attempts, totals, the comparison of two settings."""
+"""Results of an evaluation as values and JSON: attempts, totals, and the comparison of two settings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from daiku.domain.runs import RunStatus
 from daiku.texts.text import NO_TEXT, Text
 
 Outcome = Literal["proved", "not_proved", "skipped", "not_started", "stopped", "broken"]
-"""`proved`: the run was completed and every check holds. `skipped`: a program is missing. `not_started`: the
-bound of cost, or an interruption, came first; `stopped`: it came during the run. `broken`: the task could not
-be set up or the model could not be asked; neither says anything about the model."""
+"""Outcomes of an attempt.
+
+`proved`: the run completed and every check passed. `skipped`: a program is missing. `not_started`, `stopped`:
+the cost limit or an interruption came before or during the run. `broken`: the setup failed, or the model was
+unavailable.
+"""
 COUNTED: tuple[Outcome, ...] = ("proved", "not_proved")
-"""The outcomes that tell something about a setting."""
+"""Outcomes that count for a setting."""
 
 
 class SettingInfo(Wire):
-    """One side: its mark in the table, the model, the settings that differ from the person's, and the ids of the lessons
-    that only its runs receive."""
+    """One side: its label, model, settings that differ from the user's, and the ids of its lessons."""
 
     label: str
     model: str
@@ -28,7 +30,7 @@ class SettingInfo(Wire):
 
 
 class CheckResult(Wire):
-    """One check after the run: a command with its exit code and the end of its output."""
+    """A check after the run: a command with its exit code and the end of its output."""
 
     command: str
     ok: bool
@@ -37,9 +39,11 @@ class CheckResult(Wire):
     output: str = ""
 
 
-class Attempt(Localizable):
-    """One run of one task under one setting. `seconds` are those of the run; `why` says what is not plain
-    from the checks: what is missing, what failed, which files were changed that must not be."""
+class EvalAttempt(Localizable):
+    """One run of a task with a setting. `seconds` is the duration of the run.
+
+    `why` adds to the checks: missing programs, failures, and files that must not change but did.
+    """
 
     task: str
     language: str
@@ -49,17 +53,17 @@ class Attempt(Localizable):
     ended: RunStatus | None = None
     why: Text = NO_TEXT
     calls: tuple[Usage, ...] = ()
-    """The model calls in order, those of nested runs among them."""
+    """Model calls in order, including those of nested runs."""
     usage: Usage = Usage()
     seconds: float = 0.0
     session: str = ""
     checks: tuple[CheckResult, ...] = ()
     kept: str = ""
-    """The copy that was worked in, where it was kept."""
+    """Path of the copy, if it was kept."""
 
 
 class Totals(Wire):
-    """All attempts of one setting. `low` and `high` bound the share of proved ones (Wilson, 95 %)."""
+    """All attempts of one setting. `low` and `high` are the 95 % interval of the success rate (Wilson)."""
 
     setting: str
     counted: int
@@ -67,7 +71,7 @@ class Totals(Wire):
     low: float
     high: float
     other: int
-    """Attempts that say nothing: skipped, not started, stopped, broken."""
+    """Number of attempts that do not count: skipped, not started, stopped, broken."""
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -77,8 +81,10 @@ class Totals(Wire):
 
 
 class Ratio(Wire):
-    """How many times as much the second setting used, by task (geometric mean); the bounds are absent with
-    fewer than two tasks."""
+    """Usage of the second setting relative to the first (geometric mean over tasks).
+
+    The bounds are absent with fewer than two tasks.
+    """
 
     what: Literal["calls", "prompt_tokens", "completion_tokens", "cost", "seconds"]
     tasks: int
@@ -86,12 +92,14 @@ class Ratio(Wire):
     low: float | None = None
     high: float | None = None
     differs: bool = False
-    """The interval excludes 1."""
+    """Whether the interval excludes 1."""
 
 
 class Comparison(Wire):
-    """The second setting beside the first, paired by task. `difference` is that of the success rates, with its
-    95 % bounds; `p` the exact sign test over the tasks that differ."""
+    """Comparison of the second setting with the first, paired by task.
+
+    `difference` is that of the success rates, with its 95 % interval; `p` is the exact sign test.
+    """
 
     tasks: int
     better: int
@@ -101,19 +109,19 @@ class Comparison(Wire):
     high: float
     p: float
     tells: bool
-    """Whether the difference can be told from chance."""
+    """Whether the difference is significant."""
     ratios: tuple[Ratio, ...] = ()
 
 
 class Evaluation(Wire):
-    """Everything, as `daiku eval --json` writes it."""
+    """The result of an evaluation, as `daiku eval --json` writes it."""
 
     version: Literal[1] = 1
     settings: tuple[SettingInfo, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[EvalAttempt, ...]
     totals: tuple[Totals, ...]
     comparison: Comparison | None = None
     max_cost: float | None = None
     bound_reached: bool = False
-    """Runs were left out or cut for the bound of cost."""
+    """Whether the cost limit ended or prevented runs."""
     interrupted: bool = False

@@ -1,4 +1,4 @@
-"""A task of an evaluation: a repository, a request, checks; read from `task.toml`."""
+"""Tasks of an evaluation: a repository, a request, and checks; read from `task.toml`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from daiku.texts.text import Text, joined, text
 
 BUILTIN = "builtin"
 LARGEST = 200_000
-"""Bytes of a `task.toml`."""
+"""Maximum size of a `task.toml` in bytes."""
 TASK_FILE = "task.toml"
 FILES, CHECK_FILES = "files", "checks"
-"""Folders beside `task.toml`: the repository, and what is laid over it before the checks."""
+"""Folders next to `task.toml`: the repository, and files copied over it before the checks."""
 Line = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class GitSource(Frozen):
-    """A repository that exists: an address or a path (relative to the task), and the commit to start from."""
+    """An existing repository: its URL or path (relative to the task), and the commit to start from."""
 
     git: Line
     commit: Line
 
 
 class Checks(Frozen):
-    """What must hold afterwards. `commands` must exit with 0; files that match `unchanged` must be as they
-    were; files that match `restored` are put back before the commands run, new ones among them taken away.
-    `seconds` bounds each command. A command finds the model's last answer in the file `$DAIKU_ANSWER`."""
+    """Checks after a run.
+
+    `commands` must exit with 0. Files that match `unchanged` must not change. Files that match `restored` are
+    restored before the commands, and new ones deleted. `seconds` is the timeout of each command. The model's
+    last answer is in the file `$DAIKU_ANSWER`.
+    """
 
     commands: Annotated[tuple[Line, ...], Field(min_length=1)]
     unchanged: tuple[Line, ...] = ()
@@ -47,7 +50,7 @@ class Checks(Frozen):
 
 
 class TaskLimits(Frozen):
-    """Limits of one run of this task; what is not named is as the settings say."""
+    """Limits of one run of this task; None: as in the settings."""
 
     max_rounds: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -55,13 +58,16 @@ class TaskLimits(Frozen):
     max_seconds: int | None = Field(default=None, ge=1)
 
     def over(self, limits: RunLimits) -> RunLimits:
-        """The limits of a run: these, and the settings' where nothing is said."""
+        """Return the limits of a run: these, else the settings'."""
         return limits.model_copy(update=self.model_dump(exclude_none=True))
 
 
 class TaskFile(Frozen):
-    """What `task.toml` holds. `needs` are programs on PATH without which the task is skipped. `setup` are
-    commands run once in the fresh copy; `network`: they need it. Without `source` the copy is made of `files/`."""
+    """Contents of `task.toml`.
+
+    `needs`: programs on PATH without which the task is skipped. `setup`: commands that run once in the copy;
+    `network`: they need network access. Without `source`, the copy is made from `files/`.
+    """
 
     summary: Line
     request: Line
@@ -76,7 +82,7 @@ class TaskFile(Frozen):
 
 
 class Task(Frozen):
-    """A task with its name and the folder that it was read from. `builtin`: it comes with Daiku."""
+    """A task with its name and folder. `builtin`: it is part of Daiku."""
 
     name: str
     folder: Path
@@ -84,23 +90,25 @@ class Task(Frozen):
     builtin: bool = False
 
 
-def parse_task(written: str, where: str) -> TaskFile:
-    """The task that `written` (TOML) describes; `where` names the file. Raises UsageError with every wrong
-    key, each with the nearest right one."""
+def parse_task(content: str, where: str) -> TaskFile:
+    """Parse a task from TOML; `where` is the name of the file.
+
+    Raises UsageError with every invalid key, each with the nearest valid one.
+    """
     try:
-        return TaskFile.model_validate(tomllib.loads(written))
+        return TaskFile.model_validate(tomllib.loads(content))
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
-        raise _usage(text("eval.task.not_toml", where=where, what=str(wrong))) from wrong
+        raise _build_usage_error(text("eval.task.not_toml", where=where, what=str(wrong))) from wrong
     except ValidationError as wrong:
-        found = [_problem(error, where) for error in wrong.errors(include_url=False)]
-        raise _usage(joined("sentences", dict.fromkeys(found))) from wrong
+        problems = [_format_problem(error, where) for error in wrong.errors(include_url=False)]
+        raise _build_usage_error(joined("sentences", dict.fromkeys(problems))) from wrong
 
 
-def _problem(error: ErrorDetails, where: str) -> Text:
+def _format_problem(error: ErrorDetails, where: str) -> Text:
     name = ".".join(map(str, error["loc"]))
     match error["type"]:
         case "extra_forbidden":
-            near = difflib.get_close_matches(str(error["loc"][-1]), _names_at(error["loc"][:-1]), 1)
+            near = difflib.get_close_matches(str(error["loc"][-1]), _list_keys(error["loc"][:-1]), 1)
             if near:
                 return text("eval.task.unknown_near", where=where, name=name, near=near[0])
             return text("eval.task.unknown", where=where, name=name)
@@ -110,40 +118,40 @@ def _problem(error: ErrorDetails, where: str) -> Text:
             return text("eval.task.wrong", where=where, name=name, what=error["msg"])
 
 
-def _names_at(place: tuple[int | str, ...]) -> list[str]:
-    """The keys of the table at `place`."""
+def _list_keys(place: tuple[int | str, ...]) -> list[str]:
+    """Return the valid keys of the table at `place`."""
     table: type[BaseModel] = TaskFile
     for part in place:
         info = table.model_fields.get(str(part))
         if info is None:
             return []
-        table = next((kind for kind in _kinds(info.annotation) if issubclass(kind, BaseModel)), TaskFile)
+        table = next((kind for kind in _list_types(info.annotation) if issubclass(kind, BaseModel)), TaskFile)
     return list(table.model_fields)
 
 
-def _kinds(annotation: Any) -> list[type]:
+def _list_types(annotation: Any) -> list[type]:
     parts = get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
     return [part for part in parts if isinstance(part, type)]
 
 
-def _usage(message: Text) -> UsageError:
+def _build_usage_error(message: Text) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=text("eval.task.hint")))
 
 
-def builtin_folder() -> Path:
-    """The folder of the tasks that come with Daiku: of the checkout, or of the installed package."""
+def find_builtin_folder() -> Path:
+    """Return the folder of the built-in tasks: of the checkout, or of the installed package."""
     package = Path(daiku.__file__).parent
-    shipped = package / "_evals"
-    return shipped if shipped.is_dir() else package.parent / "evals"
+    installed = package / "_evals"
+    return installed if installed.is_dir() else package.parent / "evals"
 
 
 def is_builtin(folder: Path) -> bool:
-    """Return True for the folder of the tasks that come with Daiku, and for each of these tasks."""
-    return folder.resolve().is_relative_to(builtin_folder().resolve())
+    """Return True for the folder of the built-in tasks, and for each of them."""
+    return folder.resolve().is_relative_to(find_builtin_folder().resolve())
 
 
 def read_tasks(folder: Path) -> tuple[Task, ...]:
-    """The tasks of `folder`, or the one that it is, by name. Raises UsageError: none, or one is wrong."""
+    """Read the tasks of `folder`, or the one task that it is, by name. Raises UsageError."""
     places = (
         [folder]
         if (folder / TASK_FILE).is_file()
@@ -152,18 +160,18 @@ def read_tasks(folder: Path) -> tuple[Task, ...]:
     if not places:
         message = text("eval.no_tasks", folder=str(folder))
         raise UsageError(Failure(kind="usage", message=message, hint=text("eval.task.hint")))
-    return tuple(_read(place.resolve()) for place in places)
+    return tuple(_read_task(place.resolve()) for place in places)
 
 
-def _read(place: Path) -> Task:
+def _read_task(place: Path) -> Task:
     path = place / TASK_FILE
     try:
         if path.stat().st_size > LARGEST:
-            raise _unreadable(path, "it is too large")
-        written = path.read_text(encoding="utf-8-sig")
+            raise _refuse_unreadable(path, "it is too large")
+        content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
-        raise _unreadable(path, str(wrong)) from wrong
-    file = parse_task(written, str(path))
+        raise _refuse_unreadable(path, str(wrong)) from wrong
+    file = parse_task(content, str(path))
     if file.source is None and not (place / FILES).is_dir():
         raise UsageError(
             Failure(
@@ -173,20 +181,22 @@ def _read(place: Path) -> Task:
     return Task(name=place.name, folder=place, file=file, builtin=is_builtin(place))
 
 
-def choose(tasks: Sequence[Task], patterns: Sequence[str]) -> tuple[Task, ...]:
-    """Those whose name or language fits one of `patterns` (`*` and `?` as in file names); all without any.
-    Raises UsageError where none fits."""
-    found = tuple(
+def choose_tasks(tasks: Sequence[Task], patterns: Sequence[str]) -> tuple[Task, ...]:
+    """Return the tasks whose name or language matches one of `patterns` (`*`, `?`); all without patterns.
+
+    Raises UsageError if none matches.
+    """
+    chosen = tuple(
         task
         for task in tasks
         if not patterns
         or any(fnmatch.fnmatchcase(name, p) for p in patterns for name in (task.name, task.file.language))
     )
-    if not found:
+    if not chosen:
         message = text("eval.none_fits", patterns=", ".join(patterns))
         raise UsageError(Failure(kind="usage", message=message, hint=text("eval.see_list")))
-    return found
+    return chosen
 
 
-def _unreadable(path: Path, what: str) -> UsageError:
+def _refuse_unreadable(path: Path, what: str) -> UsageError:
     return UsageError(Failure(kind="usage", message=text("eval.task.unread", where=str(path), what=what)))

@@ -1,1 +1,1 @@
-"""Memory over sessions: what a person wants kept, found again by words and meanings, on SQLite or PostgreSQL."""
+"""Long-term memory: entries that the user keeps, searched by words and vectors."""

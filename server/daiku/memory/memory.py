@@ -1,4 +1,4 @@
-"""Memory of the public API: what is worth keeping over sessions, per person and workspace, found again by likeness."""
+"""Memory of the public API: entries across sessions, per user and workspace, found by similarity."""
 
 from __future__ import annotations
 
@@ -13,71 +13,72 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.ports import Recollection
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.text.visible import strip_invisible
 from daiku.domain.errors import DaikuError, Failure, LLMError, UsageError
-from daiku.llm.embed import Embedder, HashedWords, open_embedder
-from daiku.llm.tokens import estimate
-from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
+from daiku.guard.rules.redact import Redactor
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.store import Embedded, MemoryEntry, MemoryStore, Scope, renew_vectors, search_hybrid
 from daiku.memory.stores import open_store
+from daiku.models.embed import Embedder, HashedWords, open_embedder
+from daiku.models.tokens import estimate
+from daiku.run.rules.outside import Recollection
 from daiku.settings import from_mapping
+from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import text
 
 WINDOW = 6
-"""Things said that a session's window holds."""
+"""Number of messages in a session's window."""
 MOST_SESSIONS = 256
 SHORT = 40
-"""A question of fewer characters is searched together with what was said before it: “and the other one?”."""
+"""Length in characters below which a question is searched together with earlier ones: “and the other one?”.
+"""
 BEFORE = 2
 
 
-class Windows:
-    """What was said last in the sessions used last (R1.16), to understand short questions; not stored."""
+class SessionWindows:
+    """Last messages of the most recent sessions (R1.16), to understand short questions. Not stored."""
 
     def __init__(self) -> None:
-        self._said: dict[str, deque[str]] = {}
+        self._messages: dict[str, deque[str]] = {}
 
-    def add(self, session: str, said: str) -> None:
-        """Put what was said at the end of its session's window."""
-        window = self._said.pop(session, None) or deque[str](maxlen=WINDOW)
-        window.append(said)
-        self._said[session] = window  # the last of all: used last
-        while len(self._said) > MOST_SESSIONS:
-            del self._said[next(iter(self._said))]
+    def add(self, session: str, message: str) -> None:
+        """Append a message to its session's window."""
+        window = self._messages.pop(session, None) or deque[str](maxlen=WINDOW)
+        window.append(message)
+        self._messages[session] = window  # most recently used
+        while len(self._messages) > MOST_SESSIONS:
+            del self._messages[next(iter(self._messages))]
 
-    def of(self, session: str) -> tuple[str, ...]:
-        """What the window of a session holds, the oldest first."""
-        return tuple(self._said.get(session, ()))
+    def messages_of(self, session: str) -> tuple[str, ...]:
+        """Return the messages in a session's window, oldest first."""
+        return tuple(self._messages.get(session, ()))
 
-    def in_context(self, session: str, question: str) -> str:
-        """The question, with what was said before it where it is too short to stand alone."""
-        before = self.of(session)[-BEFORE:] if session and len(question) < SHORT else ()
+    def add_context(self, session: str, question: str) -> str:
+        """Return the question, with the previous messages if it is short."""
+        before = self.messages_of(session)[-BEFORE:] if session and len(question) < SHORT else ()
         return "\n".join([*before, question])
 
 
 logger = logging.getLogger(__name__)
 
 LONGEST = 16_000
-"""Characters of one thing to remember."""
+"""Maximum length of a memory in characters."""
 LONGEST_QUESTION = 4_000
 ALPHA = 0.5
-"""The weight of the vectors in a search by both."""
-RENEWED_AT_ONCE = 64
-"""Rows that get new vectors in one step."""
+"""Weight of the vectors in a hybrid search."""
+RENEWED_ROWS = 64
+"""Rows per batch when vectors are recomputed."""
 RENEW_SECONDS = 0.5
-"""How long a search waits for rows to get vectors of the present embedder; the rest is done meanwhile."""
+"""Time in seconds that a search waits for recomputed vectors; the rest continues in the background."""
 
 
 class Memory:
-    """What a person wants kept over sessions (R1.2, R1.10, R1.93): remembered, found again, forgotten.
+    """Entries that a user wants to keep across sessions (R1.2, R1.10, R1.93).
 
-    `store`: None is in memory only, else a path (SQLite) or a database URL. `embedder`: how texts are compared; None by
-    their words, without a download; a name such as "openai/text-embedding-3-small" by a provider's model, which is sent
-    the texts. `user` and `workspace`: whose it is; nobody finds what belongs to others. `top_k` and `token_budget`
-    bound what `recall` gives. Secrets are taken out before anything is kept. Raises UsageError; methods raise
-    DaikuError where the database fails.
+    `store`: None is in memory only, else a path (SQLite) or a database URL. `embedder`: None compares texts
+    by their words, without a download; a name such as "openai/text-embedding-3-small" selects a provider's
+    model, which receives the texts. `user` and `workspace`: the owner; entries of others are never found.
+    `top_k` and `token_budget` limit the results of `recall`. Secrets are removed before an entry is stored.
+    Raises UsageError; methods raise DaikuError if the database fails.
     """
 
     def __init__(
@@ -95,78 +96,86 @@ class Memory:
             raise ValueError(f"top_k is at least 1, not {top_k}")
         if token_budget < 0:
             raise ValueError(f"token_budget is at least 0, not {token_budget}")
-        self.embedder = _embedder(embedder)
+        self.embedder = _to_embedder(embedder)
         self._store = open_store(store) if store is None or isinstance(store, str | Path) else store
         self._scope = Scope(user, workspace)
         self._top_k, self._budget = top_k, token_budget
         self._redact = redact or Redactor(())
-        self._windows = Windows()
+        self._windows = SessionWindows()
         self._renewal: asyncio.Task[None] | None = None
 
     async def remember(self, text: str, *, session: str = "", origin: str = "") -> str:
-        """Keep `text` without secrets; return its id, empty if nothing is left. Raises UsageError: too long."""
-        kept = self._clean(text)
-        if not kept:
+        """Store `text` without secrets; return its id, empty if nothing is left.
+
+        Raises UsageError if it is too long.
+        """
+        redacted = self._redact_text(text)
+        if not redacted:
             return ""
-        if len(kept) > LONGEST:
-            raise _too_long(len(kept))
-        entry = Entry(_id_of(self._scope, kept), kept, session, origin, _now())
+        if len(redacted) > LONGEST:
+            raise _refuse_long(len(redacted))
+        entry = MemoryEntry(_compute_id(self._scope, redacted), redacted, session, origin, _format_now())
         try:
-            embedded = await self._embedded(kept)
-        except LLMError as wrong:  # kept all the same: it gets its vector when the service answers again
+            embedded = await self._embed(redacted)
+        except LLMError as wrong:  # stored anyway; the vector follows when the service answers
             logger.warning("a memory has no vector yet: %s", wrong.failure.message)
             embedded = None
         return await self._store.add(self._scope, entry, embedded)
 
     async def recall(self, question: str, *, session: str = "") -> tuple[Recollection, ...]:
-        """Return what fits `question`, the best first, within the bounds. `session` explains short questions."""
-        asked = self._windows.in_context(session, question)[-LONGEST_QUESTION:]
+        """Return what fits `question`, best first, within the limits.
+
+        `session`: context of short questions.
+        """
+        query = self._windows.add_context(session, question)[-LONGEST_QUESTION:]
         if session:
             self._windows.add(session, question[:LONGEST_QUESTION])
-        if not asked.strip() or not self._budget:
+        if not query.strip() or not self._budget:
             return ()
         try:
-            embedded = await self._embedded(asked)
+            embedded = await self._embed(query)
         except LLMError as wrong:
             logger.warning("memories are searched by words only: %s", wrong.failure.message)
-            return await self._within_budget(
-                await hybrid(self._store, self._scope, asked, None, self._top_k, alpha=ALPHA)
+            return await self._limit_to_budget(
+                await search_hybrid(self._store, self._scope, query, None, self._top_k, alpha=ALPHA)
             )
         await self._renew(embedded.key)
-        found = await self._store.nearest(self._scope, embedded, self._top_k)
-        return await self._within_budget([each for each in found if each.score >= self.embedder.unrelated])
+        ranked = await self._store.nearest(self._scope, embedded, self._top_k)
+        return await self._limit_to_budget([each for each in ranked if each.score >= self.embedder.unrelated])
 
     async def search(self, question: str, most: int = 10) -> tuple[Recollection, ...]:
-        """What fits `question` best by words and vectors together, however little it fits."""
-        asked = question[:LONGEST_QUESTION]
-        if not asked.strip():
+        """Return the best results by words and vectors, however low their scores."""
+        query = question[:LONGEST_QUESTION]
+        if not query.strip():
             return ()
         try:
-            embedded = await self._embedded(asked)
+            embedded = await self._embed(query)
         except LLMError:
             embedded = None
         else:
             await self._renew(embedded.key)
-        return await self._read(await hybrid(self._store, self._scope, asked, embedded, most, alpha=ALPHA))
+        return await self._read(
+            await search_hybrid(self._store, self._scope, query, embedded, most, alpha=ALPHA)
+        )
 
     async def forget(self, memory_id: str) -> bool:
-        """Remove what has this id, also from the index and the log of the database; whether there was such a thing."""
+        """Delete an entry, also from the index and the database's log. Return True if it existed."""
         return await self._store.forget(self._scope, memory_id)
 
     async def forget_all(self) -> int:
-        """Remove all that is remembered of this person in this workspace; how much it was."""
+        """Delete all entries of this user in this workspace; return their number."""
         return await self._store.forget_all(self._scope)
 
-    async def list(self, most: int = 100) -> tuple[Entry, ...]:
-        """What is remembered, the newest first."""
+    async def list(self, most: int = 100) -> tuple[MemoryEntry, ...]:
+        """Return the entries, newest first."""
         return tuple(await self._store.list(self._scope, most))
 
     def recent(self, session: str) -> tuple[str, ...]:
-        """What was asked last in a session, the oldest first (R1.16)."""
-        return self._windows.of(session)
+        """Return the last questions of a session, oldest first (R1.16)."""
+        return self._windows.messages_of(session)
 
     async def aclose(self) -> None:
-        """Let go of the database and of the embedder's connection."""
+        """Close the database and the embedder's connection."""
         if self._renewal is not None and not self._renewal.done():
             self._renewal.cancel()
             await asyncio.wait({self._renewal})
@@ -181,66 +190,69 @@ class Memory:
     ) -> None:
         await self.aclose()
 
-    def _clean(self, said: str) -> str:
-        """The text as it is kept: nothing that nobody sees, nothing that is secret, nothing that UTF-8 cannot say."""
-        plain = said.encode("utf-8", "replace").decode("utf-8")
+    def _redact_text(self, raw: str) -> str:
+        """Remove secrets, invisible characters, and lone surrogates."""
+        plain = raw.encode("utf-8", "replace").decode("utf-8")
         return self._redact(strip_invisible(plain)).strip()
 
-    async def _embedded(self, said: str) -> Embedded:
-        (vector,) = await self.embedder.embed([said])
+    async def _embed(self, content: str) -> Embedded:
+        (vector,) = await self.embedder.embed([content])
         return Embedded(self.embedder.name, vector)
 
-    async def _within_budget(self, found: Sequence[Ranked]) -> tuple[Recollection, ...]:
-        kept: list[Recollection] = []
+    async def _limit_to_budget(self, ranked: Sequence[Ranked]) -> tuple[Recollection, ...]:
+        recollections: list[Recollection] = []
         room = self._budget
-        for each in await self._read(found):
+        for each in await self._read(ranked):
             room -= estimate(each.text)
             if room < 0:
                 break
-            kept.append(each)
-        return tuple(kept)
+            recollections.append(each)
+        return tuple(recollections)
 
-    async def _read(self, found: Sequence[Ranked]) -> tuple[Recollection, ...]:
-        entries = await self._store.read([each.number for each in found]) if found else {}
+    async def _read(self, ranked: Sequence[Ranked]) -> tuple[Recollection, ...]:
+        entries = await self._store.read([each.number for each in ranked]) if ranked else {}
         return tuple(
             Recollection(entry.id, entry.text, round(each.score, 4))
-            for each in found
+            for each in ranked
             if (entry := entries.get(each.number)) is not None
         )
 
     async def _renew(self, key: str) -> None:
-        """Renew vectors of another embedder: some now, the rest in the background. Until then, words find rows."""
+        """Recompute vectors of another embedder, the rest in the background.
+
+        Until then words find the rows.
+        """
         task = self._renewal
         if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
-            if not await self._store.waiting(self._scope, key, 1):
+            if not await self._store.list_unembedded(self._scope, key, 1):
                 return
             self._renewal = task = asyncio.create_task(self._renew_all(key))
         await asyncio.wait({task}, timeout=RENEW_SECONDS)
 
     async def _renew_all(self, key: str) -> None:
         try:
-            await renew_vectors(self._store, self._scope, self.embedder, key, RENEWED_AT_ONCE)
+            await renew_vectors(self._store, self._scope, self.embedder, key, RENEWED_ROWS)
         except DaikuError as wrong:
             logger.warning("memories have no new vectors yet: %s", wrong.failure.message)
 
 
-def _embedder(given: str | Embedder | None) -> Embedder:
-    """The embedder; of one that is named, key and address come from the provider's usual environment variables."""
-    if given is None or isinstance(given, str):
-        return open_embedder(given, from_mapping({}, os.environ).llm) if given else HashedWords()
-    return given
+def _to_embedder(embedder: str | Embedder | None) -> Embedder:
+    """Return the embedder. A named one is configured by its provider's environment variables."""
+    if embedder is None or isinstance(embedder, str):
+        return open_embedder(embedder, from_mapping({}, os.environ).llm) if embedder else HashedWords()
+    return embedder
 
 
-def _id_of(scope: Scope, kept: str) -> str:
-    """The id of a text in a scope: what is remembered twice is there once."""
-    said = "\0".join((*scope, kept)).encode()
-    return f"mem_{hashlib.blake2b(said, digest_size=8).hexdigest()}"
+def _compute_id(scope: Scope, content: str) -> str:
+    """Return the id of a text in a scope. The same text has the same id."""
+    key = "\0".join((*scope, content)).encode()
+    return f"mem_{hashlib.blake2b(key, digest_size=8).hexdigest()}"
 
 
-def _too_long(length: int) -> UsageError:
+def _refuse_long(length: int) -> UsageError:
     message = text("memory.too_long", length=f"{length:,}", most=f"{LONGEST:,}")
     return UsageError(Failure(kind="usage", message=message, hint=text("memory.shorten")))
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

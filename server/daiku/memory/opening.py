@@ -1,4 +1,4 @@
-"""The memory that the settings ask for: its database, its embedder, whose it is."""
+"""Opening of the configured memory: its database, embedder, and owner."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from daiku.llm.embed import embedder_of, open_embedder
 from daiku.memory.memory import Memory
 from daiku.memory.references import ReferenceIndex
 from daiku.memory.stores import open_store
+from daiku.models.embed import open_embedder, open_embedder_or_placeholder
 from daiku.settings.config import Config
 
 
 def open_memory(config: Config, workspace: str, home: Path, redact: Callable[[str], str]) -> Memory:
-    """The memory of this person and this workspace, as `memory` and `storage` of the settings say. Raises UsageError."""
+    """Open the memory of this user and workspace as `memory` and `storage` configure it.
+
+    Raises UsageError.
+    """
     settings = config.memory
     return Memory(
         config.storage.memory(home),
-        embedder=embedder_of(settings.embedder, config.llm),
-        user=settings.user or login_name(),
+        embedder=open_embedder_or_placeholder(settings.embedder, config.llm),
+        user=settings.user or get_login_name(),
         workspace=workspace,
         top_k=settings.top_k,
         token_budget=settings.token_budget,
@@ -29,7 +32,7 @@ def open_memory(config: Config, workspace: str, home: Path, redact: Callable[[st
 
 
 def open_references(config: Config, workspace: str, home: Path) -> ReferenceIndex:
-    """Search in the references of a workspace, in the database and by the embedder of the memory."""
+    """Return the index of a workspace's references, in the memory's database and by its embedder."""
     return ReferenceIndex(
         partial(open_store, config.storage.memory(home)),
         partial(open_embedder, config.memory.embedder, config.llm),
@@ -37,8 +40,8 @@ def open_references(config: Config, workspace: str, home: Path) -> ReferenceInde
     )
 
 
-def login_name() -> str:
-    """Who is logged in; empty where the system does not know."""
+def get_login_name() -> str:
+    """Return the name of the logged-in user; empty if it is unknown."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container's user without a name

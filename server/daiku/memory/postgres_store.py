@@ -1,4 +1,4 @@
-"""Memories in PostgreSQL: vectors by pgvector, or by a function of our own where it is missing; words by BM25."""
+"""Memories in PostgreSQL: vectors by pgvector, or by an SQL function if it is missing; words by BM25."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from daiku.core.retrieval.fuse import asked_terms, terms_worth
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.settle import Candidate, settled, wider
-from daiku.core.retrieval.terms import VERSION, terms
-from daiku.core.retrieval.vectors import Vector
 from daiku.domain.errors import DaikuError
-from daiku.memory.store import Embedded, Entry, Scope, Waiting
+from daiku.memory.rules.fuse import choose_terms, limit_terms
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.settle import Candidate, settle, widen
+from daiku.memory.rules.terms import VERSION, split_terms
+from daiku.memory.rules.vectors import Vector
+from daiku.memory.store import Embedded, MemoryEntry, Scope, UnembeddedRow
 from daiku.store.async_postgres import AsyncPostgres
 
 LOCK = 0x6461696B75
-"""Held while the tables are made: several processes may start at once."""
+"""Key of the advisory lock for creating the tables."""
 SCHEMA = (
     "CREATE SCHEMA IF NOT EXISTS daiku",
     """CREATE TABLE IF NOT EXISTS daiku.memories (
@@ -49,7 +49,7 @@ _SCOPE = "owner = %s AND workspace = %s"
 
 
 class PostgresMemories:
-    """A MemoryStore in the schema `daiku` of a PostgreSQL database; `plain`: without pgvector."""
+    """A MemoryStore in the schema `daiku` of a PostgreSQL database. `plain`: do not use pgvector."""
 
     def __init__(self, url: str, *, plain: bool = False) -> None:
         self._db = AsyncPostgres(url)
@@ -58,15 +58,15 @@ class PostgresMemories:
         self._preparing = asyncio.Lock()
         self.has_vectors = False
 
-    async def add(self, scope: Scope, entry: Entry, embedded: Embedded | None) -> str:
+    async def add(self, scope: Scope, entry: MemoryEntry, embedded: Embedded | None) -> str:
         await self._prepare()
-        made = ("", None) if embedded is None else (embedded.key, list(embedded.vector))
+        vector_columns = ("", None) if embedded is None else (embedded.key, list(embedded.vector))
         await self._db.query(
             "INSERT INTO daiku.memories (id, owner, workspace, session, origin, time, text, embedder, vector, terms,"
             " version) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::real[], %s, %s) ON CONFLICT (id) DO NOTHING",
             (
                 *(entry.id, *scope, entry.session, entry.origin, entry.time, entry.text),
-                *(*made, terms(entry.text), VERSION),
+                *(*vector_columns, split_terms(entry.text), VERSION),
             ),
         )
         return entry.id
@@ -76,58 +76,58 @@ class PostgresMemories:
         if not any(question.vector):
             return []
         score = VECTOR_SCORE if self.has_vectors else PLAIN_SCORE
-        taken = most
+        limit = most
         while True:
-            taken = wider(most, taken)
+            limit = widen(most, limit)
             # R1.62: SELECT id, cos_sim(…) ORDER BY 2 DESC LIMIT k
             rows = await self._db.query(
                 f"SELECT number, {score}, vector FROM daiku.memories WHERE owner = %(owner)s"  # noqa: S608  # constants
                 " AND workspace = %(workspace)s AND embedder = %(key)s AND 0 <> ANY(vector)"
-                " ORDER BY 2 DESC, number LIMIT %(taken)s",
+                " ORDER BY 2 DESC, number LIMIT %(limit)s",
                 {
                     "asked": list(question.vector), "owner": scope.user, "workspace": scope.workspace,
-                    "key": question.key, "taken": taken,
+                    "key": question.key, "limit": limit,
                 },
             )  # fmt: skip
-            candidates = [Candidate(number, found, _whole(vector)) for number, found, vector in rows]
-            found = settled(question.vector, candidates, most, complete=len(rows) < taken)
-            if found is not None:
-                return found
+            candidates = [Candidate(number, cosine, _to_vector(vector)) for number, cosine, vector in rows]
+            result = settle(question.vector, candidates, most, complete=len(rows) < limit)
+            if result is not None:
+                return result
 
     async def by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
         await self._prepare()
         rows = await self._db.query(
             "SELECT term, (SELECT count(*) FROM daiku.memories WHERE terms @> ARRAY[term]) FROM unnest(%s::text[]) AS t(term)",
-            (asked_terms(terms(question)),),
+            (choose_terms(split_terms(question)),),
         )
         counts: dict[str, int] = {row[0]: row[1] for row in rows}
-        chosen = terms_worth(counts)
+        chosen = limit_terms(counts)
         if not chosen:
             return []
-        found = await self._db.query(
+        scored = await self._db.query(
             _BM25,
             {
                 "terms": chosen, "counts": [float(counts[term]) for term in chosen], "owner": scope.user,
                 "workspace": scope.workspace, "most": most,
             },
         )  # fmt: skip
-        return [Ranked(number, score) for number, score in found]
+        return [Ranked(number, score) for number, score in scored]
 
-    async def read(self, numbers: Sequence[int]) -> dict[int, Entry]:
+    async def read(self, numbers: Sequence[int]) -> dict[int, MemoryEntry]:
         await self._prepare()
         rows = await self._db.query(
             f"SELECT number, {_ENTRY} FROM daiku.memories WHERE number = ANY(%s)",  # noqa: S608  # constants
             (list(numbers),),
         )
-        return {row[0]: Entry(*row[1:]) for row in rows}
+        return {row[0]: MemoryEntry(*row[1:]) for row in rows}
 
-    async def list(self, scope: Scope, most: int) -> list[Entry]:
+    async def list(self, scope: Scope, most: int) -> list[MemoryEntry]:
         await self._prepare()
         rows = await self._db.query(
             f"SELECT {_ENTRY} FROM daiku.memories WHERE {_SCOPE} ORDER BY number DESC LIMIT %s",  # noqa: S608  # constants
             (*scope, most),
         )
-        return [Entry(*row) for row in rows]
+        return [MemoryEntry(*row) for row in rows]
 
     async def forget(self, scope: Scope, memory_id: str) -> bool:
         return await self._remove(f"{_SCOPE} AND id = %s", (*scope, memory_id)) > 0
@@ -135,19 +135,19 @@ class PostgresMemories:
     async def forget_all(self, scope: Scope) -> int:
         return await self._remove(_SCOPE, scope)
 
-    async def waiting(self, scope: Scope, embedder: str, most: int) -> list[Waiting]:
+    async def list_unembedded(self, scope: Scope, embedder: str, most: int) -> list[UnembeddedRow]:
         await self._prepare()
         rows = await self._db.query(
             f"SELECT number, text FROM daiku.memories WHERE {_SCOPE} AND embedder <> %s ORDER BY number LIMIT %s",  # noqa: S608  # constants
             (*scope, embedder, most),
         )
-        return [Waiting(*row) for row in rows]
+        return [UnembeddedRow(*row) for row in rows]
 
-    async def embed(self, made: Sequence[tuple[int, Embedded]]) -> None:
+    async def set_vectors(self, vectors: Sequence[tuple[int, Embedded]]) -> None:
         await self._prepare()
         await self._db.write_all(
             "UPDATE daiku.memories SET embedder = %s, vector = %s::real[] WHERE number = %s",
-            [(embedded.key, list(embedded.vector), number) for number, embedded in made],
+            [(embedded.key, list(embedded.vector), number) for number, embedded in vectors],
         )
 
     async def aclose(self) -> None:
@@ -158,12 +158,12 @@ class PostgresMemories:
         return len(await self._db.query(f"DELETE FROM daiku.memories WHERE {where} RETURNING id", values))  # noqa: S608  # constants
 
     async def _prepare(self) -> None:
-        """Make the tables that are missing, and see whether pgvector is there; once."""
+        """Create missing tables, and detect pgvector; once."""
         async with self._preparing:
             if self._prepared:
                 return
             if not self._plain:
-                with suppress(DaikuError):  # not installed on the server, or not ours to add: we do without
+                with suppress(DaikuError):  # not installed, or no permission: continue without it
                     if not (await self._db.query(HAS_VECTOR))[0][0]:
                         await self._db.query("CREATE EXTENSION IF NOT EXISTS vector")
             async with self._db.transaction():
@@ -171,18 +171,18 @@ class PostgresMemories:
                 for statement in SCHEMA:
                     await self._db.query(statement)
             self.has_vectors = not self._plain and bool((await self._db.query(HAS_VECTOR))[0][0])
-            await self._bring_terms_up_to_date()
+            await self._update_terms()
             self._prepared = True
 
-    async def _bring_terms_up_to_date(self) -> None:
-        """Make the terms of rows anew that another version of `terms` made."""
+    async def _update_terms(self) -> None:
+        """Recompute the terms of rows that another version of `terms` computed."""
         rows = await self._db.query("SELECT number, text FROM daiku.memories WHERE version <> %s", (VERSION,))
         if rows:
             await self._db.write_all(
                 "UPDATE daiku.memories SET terms = %s, version = %s WHERE number = %s",
-                [(terms(row[1]), VERSION, row[0]) for row in rows],
+                [(split_terms(row[1]), VERSION, row[0]) for row in rows],
             )
 
 
-def _whole(vector: Sequence[float]) -> Vector:
+def _to_vector(vector: Sequence[float]) -> Vector:
     return tuple([int(part) for part in vector])

@@ -1,4 +1,4 @@
-"""The references of a workspace in the store of memories: found by vectors, or by words where there are none (R1.62)."""
+"""Index of a workspace's references in the memory's store, searched by vectors or words (R1.62)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from collections.abc import Callable, Sequence
 from daiku.domain.base import long_id
 from daiku.domain.errors import LLMError
 from daiku.domain.work.documents import Passage, ReferencesFound
-from daiku.llm.embed import Embedder
-from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
+from daiku.memory.store import Embedded, MemoryEntry, MemoryStore, Scope, renew_vectors, search_hybrid
+from daiku.models.embed import Embedder
 
 logger = logging.getLogger(__name__)
 
 MOST = 5_000
-"""Passages of a workspace that are kept."""
+"""Maximum number of passages per workspace."""
 BY_WORDS = "words"
 
 
 class ReferenceIndex:
-    """Search in a workspace's references; opens store and embedder for each search. Raises DaikuError."""
+    """Search in a workspace's references; opens the store and the embedder for each search.
+
+    Raises DaikuError.
+    """
 
     def __init__(
         self, open_store: Callable[[], MemoryStore], open_embedder: Callable[[], Embedder], workspace: str
@@ -27,36 +30,40 @@ class ReferenceIndex:
         self._open_store, self._open_embedder = open_store, open_embedder
         self._scope = Scope("", f"references of {workspace}")
 
-    async def search(self, here: Sequence[Passage], questions: Sequence[str], most: int) -> ReferencesFound:
-        """Return the passages of `here` nearest to a question, by vectors, or by words if the embedder fails."""
+    async def search(
+        self, passages: Sequence[Passage], questions: Sequence[str], most: int
+    ) -> ReferencesFound:
+        """Return the passages nearest to a question, by vectors, or by words if the embedder fails."""
         store, embedder = self._open_store(), self._open_embedder()
         try:
-            await self._keep(store, here[:MOST])
-            by = await self._embed(store, embedder)
+            await self._sync(store, passages[:MOST])
+            method = await self._embed(store, embedder)
             best: dict[str, Passage] = {}
             for question in questions:
-                for each in await self._near(store, embedder if by != BY_WORDS else None, question, most):
-                    known = best.get(each.source)
-                    if known is None or known.score < each.score:
+                for each in await self._find_nearest(
+                    store, embedder if method != BY_WORDS else None, question, most
+                ):
+                    previous = best.get(each.source)
+                    if previous is None or previous.score < each.score:
                         best[each.source] = each
         finally:
             await embedder.aclose()
             await store.aclose()
-        found = sorted(best.values(), key=lambda each: (-each.score, each.source))
-        return ReferencesFound(passages=tuple(found[:most]), by=by)
+        ordered = sorted(best.values(), key=lambda each: (-each.score, each.source))
+        return ReferencesFound(passages=tuple(ordered[:most]), by=method)
 
-    async def _keep(self, store: MemoryStore, here: Sequence[Passage]) -> None:
-        """Let the store hold these passages and no others."""
-        wanted = {(each.source, each.text) for each in here}
-        there = {(entry.origin, entry.text): entry.id for entry in await store.list(self._scope, MOST)}
-        for key, entry_id in there.items():
-            if key not in wanted:
+    async def _sync(self, store: MemoryStore, passages: Sequence[Passage]) -> None:
+        """Store these passages, and delete all others."""
+        requested = {(each.source, each.text) for each in passages}
+        stored = {(entry.origin, entry.text): entry.id for entry in await store.list(self._scope, MOST)}
+        for key, entry_id in stored.items():
+            if key not in requested:
                 await store.forget(self._scope, entry_id)
-        for source, content in (key for key in wanted if key not in there):
-            await store.add(self._scope, Entry(long_id("ref"), content, origin=source), None)
+        for source, content in (key for key in requested if key not in stored):
+            await store.add(self._scope, MemoryEntry(long_id("ref"), content, origin=source), None)
 
     async def _embed(self, store: MemoryStore, embedder: Embedder) -> str:
-        """Give a vector to every passage that has none of this embedder; how the search is done then."""
+        """Add missing vectors of this embedder; return the search method."""
         try:
             (probe,) = await embedder.embed(["probe"])
             key = Embedded(embedder.name, probe).key
@@ -66,15 +73,15 @@ class ReferenceIndex:
             return BY_WORDS
         return embedder.name
 
-    async def _near(
+    async def _find_nearest(
         self, store: MemoryStore, embedder: Embedder | None, question: str, most: int
     ) -> list[Passage]:
         if embedder is None:
-            ranked = await hybrid(store, self._scope, question, None, most)
+            ranked = await search_hybrid(store, self._scope, question, None, most)
         else:
             (vector,) = await embedder.embed([question])
-            found = await store.nearest(self._scope, Embedded(embedder.name, vector), most)
-            ranked = [each for each in found if each.score >= embedder.unrelated]
+            nearest = await store.nearest(self._scope, Embedded(embedder.name, vector), most)
+            ranked = [each for each in nearest if each.score >= embedder.unrelated]
         entries = await store.read([each.number for each in ranked]) if ranked else {}
         return [
             Passage(source=entry.origin, text=entry.text, score=round(min(each.score, 1.0), 4))

@@ -1,4 +1,4 @@
-"""What a store of memories does, whichever database is behind it; and search in it by words and vectors."""
+"""Interface of memory stores, and hybrid search in them by words and vectors."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from daiku.core.retrieval.fuse import fused
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.vectors import Vector
+from daiku.memory.rules.fuse import fuse_scores
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.vectors import Vector
 
 if TYPE_CHECKING:
-    from daiku.llm.embed import Embedder
+    from daiku.models.embed import Embedder
 
 
 class Scope(NamedTuple):
-    """Whose memories, and of which workspace: nobody sees those of another."""
+    """Owner and workspace of memories. Other scopes are never visible."""
 
     user: str = ""
     workspace: str = ""
 
 
 class Embedded(NamedTuple):
-    """A vector, and the name of the embedder that made it."""
+    """A vector, and the name of its embedder."""
 
     embedder: str
     vector: Vector
 
     @property
     def key(self) -> str:
-        """What vectors must have in common to be compared: the embedder and the dimension."""
+        """Embedder and dimension; only vectors with the same key are comparable."""
         return f"{self.embedder}:{len(self.vector)}"
 
 
-class Entry(NamedTuple):
-    """A memory: its id, its text, the session and the origin that it came from, when it was kept."""
+class MemoryEntry(NamedTuple):
+    """A memory: its id, its text, its session and origin, and the time it was stored."""
 
     id: str
     text: str
@@ -43,62 +43,62 @@ class Entry(NamedTuple):
     time: str = ""
 
 
-class Waiting(NamedTuple):
-    """A row that has no vector of the present embedder yet."""
+class UnembeddedRow(NamedTuple):
+    """A row without a vector of the current embedder."""
 
     number: int
     text: str
 
 
 class MemoryStore(Protocol):
-    """Memories in a database, in the order of their row numbers. Methods raise DaikuError."""
+    """Memories in a database, ordered by row number. Methods raise DaikuError."""
 
-    async def add(self, scope: Scope, entry: Entry, embedded: Embedded | None) -> str:
-        """Keep an entry under its id, unless there is one with this id already; the id."""
+    async def add(self, scope: Scope, entry: MemoryEntry, embedded: Embedded | None) -> str:
+        """Store an entry unless its id exists; return the id."""
         ...
 
     async def nearest(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
-        """The rows whose vectors are nearest to the question's, of its embedder and dimension only: exactly, by cosine."""
+        """Return the rows nearest to the question by exact cosine, of the same embedder and dimension."""
         ...
 
     async def by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
-        """The rows that fit the words of the question, by BM25."""
+        """Return the rows that fit the words of the question, by BM25."""
         ...
 
-    async def read(self, numbers: Sequence[int]) -> dict[int, Entry]:
-        """The entries of these rows, by number."""
+    async def read(self, numbers: Sequence[int]) -> dict[int, MemoryEntry]:
+        """Return the entries of these rows by number."""
         ...
 
-    async def list(self, scope: Scope, most: int) -> list[Entry]:
-        """The newest entries, the last first."""
+    async def list(self, scope: Scope, most: int) -> list[MemoryEntry]:
+        """Return the newest entries, newest first."""
         ...
 
     async def forget(self, scope: Scope, memory_id: str) -> bool:
-        """Remove an entry; whether there was one."""
+        """Delete an entry; return True if it existed."""
         ...
 
     async def forget_all(self, scope: Scope) -> int:
-        """Remove all entries of a scope; how many there were."""
+        """Delete all entries of a scope; return their number."""
         ...
 
-    async def waiting(self, scope: Scope, embedder: str, most: int) -> list[Waiting]:
-        """Rows of the scope without a vector of this embedder, the oldest first."""
+    async def list_unembedded(self, scope: Scope, embedder: str, most: int) -> list[UnembeddedRow]:
+        """Return rows without a vector of this embedder, oldest first."""
         ...
 
-    async def embed(self, made: Sequence[tuple[int, Embedded]]) -> None:
-        """Give rows the vectors that were made for them."""
+    async def set_vectors(self, vectors: Sequence[tuple[int, Embedded]]) -> None:
+        """Set the vectors of rows."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         ...
 
 
 WIDER = 4
-"""Of each list so many times more than what is asked for: what is good on both is not the best on either."""
+"""Candidates of each list, as a multiple of the requested results."""
 
 
-async def hybrid(
+async def search_hybrid(
     store: MemoryStore,
     scope: Scope,
     question: str,
@@ -107,23 +107,26 @@ async def hybrid(
     *,
     alpha: float = 0.5,
 ) -> list[Ranked]:
-    """Return the rows that fit best by words and, weighted `alpha`, vectors; by words without a vector."""
+    """Return the best rows by words and, weighted `alpha`, vectors; by words alone without a vector."""
     wide = max(WIDER * most, 40)
     if embedded is None:
-        return fused(await store.by_words(scope, question, wide), [], 0.0, most)
+        return fuse_scores(await store.by_words(scope, question, wide), [], 0.0, most)
     words, vectors = await asyncio.gather(
         store.by_words(scope, question, wide), store.nearest(scope, embedded, wide)
     )
-    return fused(words, vectors, alpha, most)
+    return fuse_scores(words, vectors, alpha, most)
 
 
 async def renew_vectors(
-    store: MemoryStore, scope: Scope, embedder: Embedder, key: str, at_once: int = 64
+    store: MemoryStore, scope: Scope, embedder: Embedder, key: str, batch_size: int = 64
 ) -> None:
-    """Give vectors of `embedder` to all rows without one, until their `key` changes. Raises DaikuError."""
-    while rows := await store.waiting(scope, key, at_once):
+    """Compute vectors of `embedder` for all rows without one, until their `key` changes.
+
+    Raises DaikuError.
+    """
+    while rows := await store.list_unembedded(scope, key, batch_size):
         vectors = await embedder.embed([row.text for row in rows])
-        made = [Embedded(embedder.name, vector) for vector in vectors]
-        await store.embed([(row.number, each) for row, each in zip(rows, made, strict=True)])
-        if any(each.key != key for each in made):
-            return  # its dimension has changed under us: the next search begins anew
+        new_vectors = [Embedded(embedder.name, vector) for vector in vectors]
+        await store.set_vectors([(row.number, each) for row, each in zip(rows, new_vectors, strict=True)])
+        if any(each.key != key for each in new_vectors):
+            return  # the dimension changed; the next search starts again

@@ -1,4 +1,4 @@
-"""Which store a path or an address means."""
+"""Selection of the memory store by a path or a URL."""
 
 from __future__ import annotations
 

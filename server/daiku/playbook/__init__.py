@@ -1,1 +1,1 @@
-"""The playbook: lessons about a repository and a person, kept, found again, told to runs, and counted by what came of it."""
+"""The playbook: lessons about a repository and a user, given to runs and scored by outcome."""

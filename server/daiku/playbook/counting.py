@@ -1,4 +1,4 @@
-"""Counters of bullets: what runs showed of each, one observation of a run, summed over what was merged into it."""
+"""Counters of bullets: one observation for each run and bullet, summed over merged bullets."""
 
 from __future__ import annotations
 
@@ -6,60 +6,60 @@ from collections.abc import Iterable, Sequence
 
 from daiku.domain.playbook import Observation
 from daiku.playbook import tables
-from daiku.playbook.rows import observation_of, observation_row
+from daiku.playbook.rows import read_observation, to_observation_row
 from daiku.store.database import Database
 
 _FIRST = 1
-"""The version with which a bullet begins."""
+"""Number of a bullet's first version."""
 
 
-def observed(db: Database, playbook: int, bullet: str, run: str) -> Observation | None:
-    """What is known of this run and bullet."""
+def find_observation(db: Database, playbook: int, bullet: str, run: str) -> Observation | None:
+    """Return the observation of a run and a bullet."""
     row = db.first(tables.OBSERVATION, (playbook, bullet, run))
-    return None if row is None else observation_of(row)
+    return None if row is None else read_observation(row)
 
 
-def observations(db: Database, playbook: int, run: str, bullet: str) -> tuple[Observation, ...]:
-    """Those of a run, of a bullet, of both, or all."""
+def list_observations(db: Database, playbook: int, run: str, bullet: str) -> tuple[Observation, ...]:
+    """Return the observations of a run, of a bullet, of both, or all."""
     if run and bullet:
-        one = observed(db, playbook, bullet, run)
-        return () if one is None else (one,)
+        observation = find_observation(db, playbook, bullet, run)
+        return () if observation is None else (observation,)
     if run:
         rows = db.query(tables.OBSERVATIONS_OF_RUN, (playbook, run))
     elif bullet:
         rows = db.query(tables.OBSERVATIONS_OF_BULLET, (playbook, bullet))
     else:
         rows = db.query(tables.OBSERVATIONS, (playbook,))
-    return tuple(observation_of(row) for row in rows)
+    return tuple(read_observation(row) for row in rows)
 
 
-def keep(db: Database, playbook: int, seen: Sequence[Observation]) -> None:
-    """Each one takes the place of an earlier one of its run and bullet."""
-    db.write_all(tables.OBSERVE, [observation_row(playbook, each) for each in seen])
-    versions = [(playbook, each.bullet, each.run, each.version) for each in seen]
+def save_observations(db: Database, playbook: int, observations: Sequence[Observation]) -> None:
+    """Save observations; each replaces the earlier one of its run and bullet."""
+    db.write_all(tables.OBSERVE, [to_observation_row(playbook, each) for each in observations])
+    versions = [(playbook, each.bullet, each.run, each.version) for each in observations]
     db.write_all(tables.OBSERVE_VERSION, versions)
 
 
-def forget(db: Database, playbook: int, seen: Observation) -> None:
+def delete_observation(db: Database, playbook: int, observation: Observation) -> None:
     for statement in tables.FORGET:
-        db.write(statement, (playbook, seen.bullet, seen.run))
+        db.write(statement, (playbook, observation.bullet, observation.run))
 
 
-def meaning(db: Database, playbook: int, bullet: str, version: int) -> int:
-    """The first version of the bullet that says what this one says."""
+def get_meaning(db: Database, playbook: int, bullet: str, version: int) -> int:
+    """Return the first version of the bullet that says what this version says."""
     row = db.first(tables.MEANING, (playbook, bullet, version))
     return _FIRST if row is None else int(row[0])
 
 
-def mean(db: Database, playbook: int, bullet: str, version: int, first: int) -> None:
-    """From now on `version` of the bullet says what its version `first` says."""
+def set_meaning(db: Database, playbook: int, bullet: str, version: int, first: int) -> None:
+    """Record that `version` of the bullet says what its version `first` says."""
     if first != _FIRST:
         db.write(tables.MEAN, (playbook, bullet, version, first))
 
 
-def count(db: Database, playbook: int, bullets: Iterable[str], revision: int) -> None:
-    """Sum anew what was observed of these bullets, and of those that they were merged into."""
-    for name in with_those_above(db, playbook, bullets):
+def update_counters(db: Database, playbook: int, bullets: Iterable[str], revision: int) -> None:
+    """Update the counters of these bullets and of those that they were merged into."""
+    for name in with_merge_targets(db, playbook, bullets):
         row = db.first(tables.COUNTS, (playbook, name, *(playbook,) * 5))
         brought_helpful, brought_harmful, helpful, harmful = map(int, row)
         totals = (brought_helpful + helpful, brought_harmful + harmful)
@@ -67,11 +67,11 @@ def count(db: Database, playbook: int, bullets: Iterable[str], revision: int) ->
             db.write(tables.COUNT, (*totals, revision, playbook, name))
 
 
-def with_those_above(db: Database, playbook: int, bullets: Iterable[str]) -> tuple[str, ...]:
-    """These bullets, and after them those that they were merged into."""
-    found = dict.fromkeys(bullets)
-    for name in tuple(found):
-        while (row := db.first(tables.MERGED, (playbook, name))) is not None and row[0] not in ("", *found):
+def with_merge_targets(db: Database, playbook: int, bullets: Iterable[str]) -> tuple[str, ...]:
+    """Return these bullets, followed by those that they were merged into."""
+    names = dict.fromkeys(bullets)
+    for name in tuple(names):
+        while (row := db.first(tables.MERGED, (playbook, name))) is not None and row[0] not in ("", *names):
             name = row[0]
-            found[name] = None
-    return tuple(found)
+            names[name] = None
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""Learning from runs, after they have ended and after what came later: what they showed of bullets, and new lessons."""
+"""Learning from ended runs: observations of lessons, and new lessons."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from contextlib import suppress
 from functools import cache
 from typing import Literal, Protocol
 
-from daiku.core.playbook.evidence.outcome import Outcome, latest, outcomes_of
-from daiku.core.playbook.insights.proposals import insights_of, merges_and_removals
-from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_review
-from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
-from daiku.core.playbook.lessons.proposal import Proposal, redacted
-from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.lessons.similar import near_duplicates
-from daiku.core.playbook.refused import Refused
-from daiku.core.retrieval.terms import terms
 from daiku.dataclass import dataclass, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
-from daiku.playbook.repository import Playbooks
+from daiku.memory.rules.terms import split_terms
+from daiku.playbook.repository import PlaybookStores
+from daiku.playbook.rules.evidence.outcome import RunOutcome, judge_runs, select_latest_verdicts
+from daiku.playbook.rules.insights.proposals import find_insights, find_merges_and_removals
+from daiku.playbook.rules.lessons.automatic import Allows, is_tainted, needs_review
+from daiku.playbook.rules.lessons.curate import curate, find_confirmed, merge_proposals, refine
+from daiku.playbook.rules.lessons.proposal import Proposal, redact_proposal
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.lessons.similar import are_near_duplicates
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.trace.copies import Copies, Place, copies_in, copies_of
+from daiku.trace.copies import RunCopies, RunLocation, copies_in, copies_of
 
 LearnMode = Literal["off", "review", "auto"]
 FEW = 200
-"""Bullets that are all held against one another when something was learnt; of more, only what was changed against all."""
+"""Number of bullets up to which all are compared; above it only the changed ones are compared with all."""
 WELL_FOUNDED = 2
-"""So many runs more for a bullet than against it: a second run has to show that another text is right."""
-_PERSON_SAID = frozenset({"rejected", "corrected"})
-"""What taught a lesson in a person's own words. Those are no accident: they hold against what runs showed before."""
-_TAKEN_BACK = frozenset({"edits_refused", "edits_rejected", "edits_restored"})
-_PERSONS = frozenset({"person", "import"})
-"""Whose words a rule does not change by itself."""
+"""Excess of confirming runs at which one run cannot change a bullet without review."""
+_USER_REASONS = frozenset({"rejected", "corrected"})
+"""Reasons of lessons in the user's own words. They override earlier observations."""
+_UNDONE_REASONS = frozenset({"edits_refused", "edits_rejected", "edits_restored"})
+"""Reasons of verdicts on edits that the user rejected or undid."""
+_USER_ORIGINS = frozenset({"person", "import"})
+"""Origins of bullets that rules do not change without review."""
 
 
 def learn_from(
@@ -51,130 +52,146 @@ def learn_from(
 ) -> tuple[Delta, ...]:
     """Learn from the runs of a session and return the changes that were proposed or applied.
 
-    `chunks` are all of the session as far as it is known. Each place in a session teaches a lesson once: called again, this
-    changes nothing. What a person rejected or took back is not proposed again. `allows` decides which commands need no
-    review. `insights` are a model's and always wait. `outside`: the model read text that is not on record, such as the tool
-    descriptions of MCP servers."""
-    if learn == "off" or not (taught := (*reflect(chunks), *insights)):
+    `chunks` are all of the session as far as it is known. Each place in a session teaches a lesson once: a
+    second call changes nothing. Lessons that the user rejected or undid are not proposed again. `allows`
+    decides which commands need no review. `insights` are a model's and always need it. `outside`: the model
+    read text that is not recorded, such as the tool descriptions of MCP servers.
+    """
+    if learn == "off" or not (lessons := (*reflect(chunks), *insights)):
         return ()
-    changes = store.deltas()
-    known = {(each.why, place) for each in changes for place in each.evidence}
-    alike = near_duplicates
-    clean = [redacted(each, redact) for each in taught if each.evidence]
-    proposals = distinct(about_what_misled(clean, chunks), alike)
-    new = [each for each in proposals if (each.why, each.evidence[-1]) not in known]
-    before, decided = store.load(), [each for each in changes if each.status != "applied"]
-    waiting, wanted = confirmed(new, decided, alike), curate(new, before, alike, decided=decided)
-    if not waiting and not wanted:
+    earlier = store.deltas()
+    learned = {(each.why, place) for each in earlier for place in each.evidence}
+    alike = are_near_duplicates
+    redacted_lessons = [redact_proposal(each, redact) for each in lessons if each.evidence]
+    proposals = merge_proposals(add_misleading_lessons(redacted_lessons, chunks), alike)
+    new = [each for each in proposals if (each.why, each.evidence[-1]) not in learned]
+    before, decided = store.load(), [each for each in earlier if each.status != "applied"]
+    confirmed_changes, new_changes = (
+        find_confirmed(new, decided, alike),
+        curate(new, before, alike, decided=decided),
+    )
+    if not confirmed_changes and not new_changes:
         return ()
-    applies = _applies(learn, allows)
+    needs_no_review = _review_filter(learn, allows)
     if outside or is_tainted(chunks):
-        wanted, waiting = tuple(each.model_copy(update={"doubts": ("tainted",)}) for each in wanted), []
-    made = [_apply_or_propose(store, each, applies) for each in wanted]
-    made += _accept(store, waiting, applies)
-    few = len(before.bullets) <= FEW
-    changed = None if few else {each.bullet_id for each in made if each.status == "applied"}
-    return (*made, *merge_duplicates(store, learn=learn, changed=changed)) if made else ()
+        new_changes, confirmed_changes = (
+            tuple(each.model_copy(update={"doubts": ("tainted",)}) for each in new_changes),
+            [],
+        )
+    changes = [_apply_or_propose(store, each, needs_no_review) for each in new_changes]
+    changes += _accept(store, confirmed_changes, needs_no_review)
+    is_small = len(before.bullets) <= FEW
+    changed = None if is_small else {each.bullet_id for each in changes if each.status == "applied"}
+    return (*changes, *merge_duplicates(store, learn=learn, changed=changed)) if changes else ()
 
 
-def _applies(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
-    """Return what decides whether a change is applied without review."""
+def _review_filter(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
+    """Return the predicate of changes that are applied without review."""
     return lambda change: learn == "auto" and not needs_review(change, allows)
 
 
-def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
-    """Return the proposals, with the lesson that each correction is to change.
+def add_misleading_lessons(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
+    """Return the proposals, each correction with the lesson that it updates.
 
-    A correction changes the only lesson whose edits the user took back in its run, if both share a word of more than
-    three letters. As a second lesson it would contradict that one."""
-    if not any(each.why in _PERSON_SAID for each in proposals):
+    A correction updates the only lesson whose edits the user undid in its run, if both share a word of more
+    than three letters. As a second lesson it would contradict that one.
+    """
+    if not any(each.why in _USER_REASONS for each in proposals):
         return list(proposals)
     starts = (chunk.event for chunk in chunks if isinstance(chunk.event, RunStarted))
-    words = {each.id: set(terms(each.text)) for start in starts for each in start.lessons}
+    words = {each.id: set(split_terms(each.text)) for start in starts for each in start.lessons}
     misled: dict[str, str] = {}
-    for outcome in outcomes_of(chunks) if words else ():
-        taken_back = [each.seen.bullet for each in outcome.bullets if each.seen.why in _TAKEN_BACK]
-        if len(taken_back) == 1:
-            misled[outcome.run] = taken_back[0]
+    for outcome in judge_runs(chunks) if words else ():
+        undone_lessons = [
+            each.observation.bullet for each in outcome.bullets if each.observation.why in _UNDONE_REASONS
+        ]
+        if len(undone_lessons) == 1:
+            misled[outcome.run] = undone_lessons[0]
     result: list[Proposal] = []
     for each in proposals:
-        lesson = misled.get(each.evidence[-1].run_id, "") if each.why in _PERSON_SAID else ""
-        is_about = any(len(word) > 3 for word in words.get(lesson, set()) & set(terms(each.content)))
+        lesson = misled.get(each.evidence[-1].run_id, "") if each.why in _USER_REASONS else ""
+        is_about = any(len(word) > 3 for word in words.get(lesson, set()) & set(split_terms(each.content)))
         result.append(replace(each, about=lesson) if is_about else each)
     return result
 
 
-def propose_asked(
+def propose_merges_and_removals(
     store: PlaybookStore, chunks: Sequence[Chunk], redact: Callable[[str], str]
 ) -> tuple[Delta, ...]:
-    """Propose, once, the merges and removals that a model asked for: they wait for a person."""
+    """Propose, once, the merges and removals that a model requested."""
     if not any(isinstance(each.event, Reflected) for each in chunks):
         return ()
-    asked = merges_and_removals(chunks, store.load(), store.deltas())
-    doubts = ("tainted",) if asked and is_tainted(chunks) else ()
+    requested = find_merges_and_removals(chunks, store.load(), store.deltas())
+    doubts = ("tainted",) if requested and is_tainted(chunks) else ()
     return tuple(
         store.propose(each.model_copy(update={"content": redact(each.content), "doubts": doubts}))
-        for each in asked
+        for each in requested
     )
 
 
 def merge_duplicates(
     store: PlaybookStore, *, learn: LearnMode, changed: Collection[str] | None = None
 ) -> tuple[Delta, ...]:
-    """Merge the bullets of a playbook that say the same, or propose it, once. `changed`: only these are held against all."""
-    found = refine(store.load(), near_duplicates, changed=changed)
-    if not found:
+    """Merge the bullets of a playbook that say the same, or propose it, once.
+
+    `changed`: compare only these bullets with all.
+    """
+    merges = refine(store.load(), are_near_duplicates, changed=changed)
+    if not merges:
         return ()
     decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}
-    applies = _applies(learn, bool)
+    needs_no_review = _review_filter(learn, bool)
     return tuple(
-        _apply_or_propose(store, each, applies)
-        for each in found
+        _apply_or_propose(store, each, needs_no_review)
+        for each in merges
         if (each.bullet_id, each.bullet_ids) not in decided
     )
 
 
-def _apply_or_propose(store: PlaybookStore, delta: Delta, applies: Callable[[Delta], bool]) -> Delta:
+def _apply_or_propose(store: PlaybookStore, delta: Delta, needs_no_review: Callable[[Delta], bool]) -> Delta:
     """Apply a change that needs no review, and propose any other.
 
-    What the user wrote is never changed without review. Counts of a run are always applied."""
-    unasked = applies(delta) and not _is_well_founded(store, delta)
-    if delta.type == "tag" or (unasked and not touches_words_of_a_person(store, delta)):
+    Bullets that the user wrote are never changed without review. Counts of a run are always applied.
+    """
+    is_automatic = needs_no_review(delta) and not _is_well_founded(store, delta)
+    if delta.type == "tag" or (is_automatic and not changes_user_text(store, delta)):
         applied = store.apply(delta)
-        if not isinstance(applied, Refused):
+        if not isinstance(applied, ChangeRefusal):
             return applied
     return store.propose(delta)
 
 
-def _accept(store: PlaybookStore, waiting: Sequence[Delta], applies: Callable[[Delta], bool]) -> list[Delta]:
-    """Accept the waiting changes that a second run showed too and that need no review."""
-    unasked = [each for each in waiting if applies(each)]
-    done = [store.accept(each.id) for each in unasked if not touches_words_of_a_person(store, each)]
-    return [each for each in done if not isinstance(each, Refused)]
+def _accept(
+    store: PlaybookStore, pending: Sequence[Delta], needs_no_review: Callable[[Delta], bool]
+) -> list[Delta]:
+    """Accept the pending changes that another run confirmed and that need no review."""
+    automatic = [each for each in pending if needs_no_review(each)]
+    accepted = [store.accept(each.id) for each in automatic if not changes_user_text(store, each)]
+    return [each for each in accepted if not isinstance(each, ChangeRefusal)]
 
 
 def _is_well_founded(store: PlaybookStore, delta: Delta) -> bool:
-    """Return True if `delta` replaces a text that several runs confirmed: one run does not outweigh them."""
-    if delta.type != "update" or delta.why in _PERSON_SAID:
+    """Return True if `delta` replaces a text that several runs confirmed."""
+    if delta.type != "update" or delta.why in _USER_REASONS:
         return False
     bullet = store.bullets((delta.bullet_id,)).get(delta.bullet_id)
     return bullet is not None and bullet.helpful - bullet.harmful >= WELL_FOUNDED
 
 
-def touches_words_of_a_person(store: PlaybookStore, delta: Delta) -> bool:
+def changes_user_text(store: PlaybookStore, delta: Delta) -> bool:
     """Return True if the user wrote, imported, or edited a bullet that `delta` changes."""
     touched = [name for name in dict.fromkeys((delta.bullet_id, *delta.bullet_ids)) if name]
-    if any(each.origin in _PERSONS for each in store.bullets(touched).values()):
+    if any(each.origin in _USER_ORIGINS for each in store.bullets(touched).values()):
         return True
     return any(
-        each.bullet_id == name and each.status == "applied" and each.origin in _PERSONS
+        each.bullet_id == name and each.status == "applied" and each.origin in _USER_ORIGINS
         for name in touched
         for each in store.history(name)
     )
 
 
 class ReadsSessions(Protocol):
-    """The sessions that runs are kept in. Raise UsageError for what there is not."""
+    """Store of recorded sessions. Methods raise UsageError for unknown ids."""
 
     def chunks(self, session: str) -> list[Chunk]: ...
 
@@ -184,90 +201,97 @@ class ReadsSessions(Protocol):
 def observe_session(
     playbooks: Sequence[PlaybookStore], sessions: ReadsSessions, database: Database, chunks: Sequence[Chunk]
 ) -> tuple[Observation, ...]:
-    """Keep what the ended runs of a session showed, by all that is on record of them now, and what copies of them showed
-    in other sessions: of a run one observation, whichever record of it says the last. Raises DaikuError."""
-    seen = observed(sessions, lambda run: copies_of(database, run), chunks)
-    if seen:
+    """Save what the ended runs of a session, and copies of them in other sessions, show of their lessons.
+
+    Each run has one observation of a lesson, from its latest record. Raises DaikuError.
+    """
+    observations = list_observations(sessions, lambda run: copies_of(database, run), chunks)
+    if observations:
         for playbook in playbooks:
-            playbook.observe(seen)
-    return seen
+            playbook.observe(observations)
+    return observations
 
 
-def observed(
-    sessions: ReadsSessions, copies: Callable[[str], Copies], chunks: Sequence[Chunk]
+def list_observations(
+    sessions: ReadsSessions, copies: Callable[[str], RunCopies], chunks: Sequence[Chunk]
 ) -> tuple[Observation, ...]:
-    """What the runs of a session showed, each under the run that did the work."""
+    """Return the observations of a session's runs, each under the original run."""
     session = chunks[0].session
 
     @cache
-    def outcomes(name: str) -> Mapping[str, Outcome]:
+    def outcomes(name: str) -> Mapping[str, RunOutcome]:
         try:
-            return _outcomes(chunks if name == session else sessions.chunks(name))
+            return _list_outcomes(chunks if name == session else sessions.chunks(name))
         except UsageError:  # deleted
             return {}
 
-    found: list[Observation] = []
+    observations: list[Observation] = []
     for run in outcomes(session):
         records = copies(run)
-        places = {Place(session, run), *records.copies}
+        places = {RunLocation(session, run), *records.copies}
         with suppress(UsageError):
-            places.add(Place(sessions.session_of_run(records.original), records.original))
-        first = sorted(
+            places.add(RunLocation(sessions.session_of_run(records.original), records.original))
+        ordered = sorted(
             places, key=lambda place: (place.run != records.original, place)
-        )  # of equal ones it holds
-        theirs = [each for place in first if (each := outcomes(place.session).get(place.run))]
-        found += [each.seen.model_copy(update={"run": records.original}) for each in latest(theirs)]
-    return tuple(found)
+        )  # the first of equal ones wins
+        run_outcomes = [each for place in ordered if (each := outcomes(place.session).get(place.run))]
+        observations += [
+            each.observation.model_copy(update={"run": records.original})
+            for each in select_latest_verdicts(run_outcomes)
+        ]
+    return tuple(observations)
 
 
-def _outcomes(chunks: Sequence[Chunk]) -> dict[str, Outcome]:
-    """The outcomes of a session's runs; none where no run of it was told a lesson."""
-    told_of = any(isinstance(c.event, RunStarted) and c.event.lessons for c in chunks)
-    return {each.run: each for each in outcomes_of(chunks)} if told_of else {}
+def _list_outcomes(chunks: Sequence[Chunk]) -> dict[str, RunOutcome]:
+    """Return the outcomes of a session's runs; none if no run received a lesson."""
+    has_lessons = any(isinstance(c.event, RunStarted) and c.event.lessons for c in chunks)
+    return {each.run: each for each in judge_runs(chunks)} if has_lessons else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Learns from the runs of a workspace that the person trusts."""
+    """Learns from the runs of a trusted workspace."""
 
     learn: Literal["review", "auto", "off"]
     sessions: ReadsSessions
     database: Database
-    playbooks: Playbooks
+    playbooks: PlaybookStores
     redact: Callable[[str], str]
     outside: Callable[[], bool] = bool
-    """Whether models are told here what is on no record: by MCP servers, of themselves and their tools."""
+    """Return True if models read text that is not recorded, such as tool descriptions of MCP servers."""
     allows: Allows = bool
     """Decides which commands lessons may recommend without review."""
 
-    def after(self, chunks: Sequence[Chunk]) -> tuple[Bullet, ...]:
-        """Learn from all that a session holds now, and say what is new in the playbook. Called once more it changes
-        nothing. Raises DaikuError."""
+    def learn_from_session(self, chunks: Sequence[Chunk]) -> tuple[Bullet, ...]:
+        """Learn from all that a session contains; return the news. A second call changes nothing.
+
+        Raises DaikuError.
+        """
         repository, user = self.playbooks.repository, self.playbooks.user
-        both = (user,) if repository is None else (repository, user)
-        observe_session(both, self.sessions, self.database, chunks)
+        stores = (user,) if repository is None else (repository, user)
+        observe_session(stores, self.sessions, self.database, chunks)
         if repository is None:
             return ()
-        whole = _as_originals(chunks, copies_in(self.database, chunks[0].session), self.sessions)
+        originals = _as_originals(chunks, copies_in(self.database, chunks[0].session), self.sessions)
         changes = learn_from(
             repository,
-            whole,
+            originals,
             learn=self.learn,
             redact=self.redact,
-            insights=insights_of(whole),
+            insights=find_insights(originals),
             outside=self.outside(),
             allows=self.allows,
         )
-        changes += propose_asked(repository, whole, self.redact)
-        return tuple(told(each) for each in changes if each.type != "tag")  # which is a count, and no news
+        changes += propose_merges_and_removals(repository, originals, self.redact)
+        return tuple(to_event(each) for each in changes if each.type != "tag")  # a count is no news
 
 
-def told(change: Delta) -> Bullet:
-    """A change of a playbook as the event of the session that it was learnt in."""
-    waits = change.status == "proposed"
+def to_event(change: Delta) -> Bullet:
+    """Return the event for a change of the playbook in the session that it was learned from."""
+    is_pending = change.status == "proposed"
     return Bullet(
         bullet_id=change.bullet_id or change.id,
-        change="proposed" if waits else change.type,
+        change="proposed" if is_pending else change.type,
         content=change.content,
         why=change.why,
     )
@@ -276,15 +300,15 @@ def told(change: Delta) -> Bullet:
 def _as_originals(
     chunks: Sequence[Chunk], copies: Mapping[str, str], sessions: ReadsSessions
 ) -> Sequence[Chunk]:
-    """The chunks, those of copied runs as the original's: what was learnt there is known, and opens its place there."""
+    """Return the chunks, with those of copied runs under their originals, whose evidence is known."""
     if not copies:
         return chunks
     places: dict[str, tuple[str, str]] = {}
     for run, original in copies.items():
         with suppress(UsageError):  # deleted
             places[run] = sessions.session_of_run(original), original
-    found: list[Chunk] = []
+    mapped: list[Chunk] = []
     for chunk in chunks:
         session, run = places.get(chunk.run, (chunk.session, chunk.run))
-        found.append(chunk._replace(session=session, run=run))
-    return found
+        mapped.append(chunk._replace(session=session, run=run))
+    return mapped

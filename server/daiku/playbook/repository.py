@@ -10,8 +10,8 @@ from daiku.domain.base import long_id
 from daiku.playbook.store import PlaybookStore
 from daiku.playbook.tables import SCHEMA
 from daiku.store.database import Database
-from daiku.tools.git.ownrun import COMMIT, GIT_UNAVAILABLE, read_git
-from daiku.workspace.repository import GitPlaces, git_places
+from daiku.tools.git.ownrun import COMMIT_ID, GIT_UNAVAILABLE, read_git
+from daiku.workspace.repository import GitPlaces, find_git_places
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS playbook_places(
@@ -28,30 +28,33 @@ _KEEP = (
     " ON CONFLICT(place) DO UPDATE SET root = excluded.root, key = excluded.key"
 )
 _UNREADABLE = "?"
-"""Stands for the first commit of a repository whose history git cannot read: its folder identifies it."""
+"""Placeholder for the first commit if git cannot read the history: the folder identifies the repository."""
 _SECONDS = 10.0
-"""Seconds that one call of git may take."""
+"""Timeout in seconds of one git call."""
 _TIPS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "main-worktree/HEAD", "HEAD")
-"""Names of the history that all copies share, best first. `HEAD` is that of a work tree."""
+"""Refs of the shared history, best first. `HEAD` is that of a work tree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Playbooks:
-    """The playbooks of a workspace: that of its repository (None: it has no folder) and the person's own."""
+class PlaybookStores:
+    """The stored playbooks of a workspace: its repository's (None without a folder), and the user's."""
 
     repository: PlaybookStore | None
     user: PlaybookStore
 
 
-def open_playbooks(database: Database, roots: tuple[Path, ...]) -> Playbooks:
-    """The playbooks of these folders, in a database. The repository is known by the git folder that its work trees
-    share and by its first commit; a folder without git by where it is. Raises DaikuError."""
+def open_playbooks(database: Database, roots: tuple[Path, ...]) -> PlaybookStores:
+    """Open the playbooks of these folders in a database. Raises DaikuError.
+
+    A repository is identified by the git folder that its work trees share and by its first commit, a folder
+    without git by its path.
+    """
     repository = PlaybookStore(database, "repository", _find_key(database, roots)) if roots else None
-    return Playbooks(repository, PlaybookStore(database, "user", _person()))
+    return PlaybookStores(repository, PlaybookStore(database, "user", _get_user()))
 
 
-def _person() -> str:
-    """Whose the person's own playbook is: a server keeps those of several."""
+def _get_user() -> str:
+    """Return the user's name, the key of the user's playbook."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # an account without a name, as in some containers
@@ -61,32 +64,33 @@ def _person() -> str:
 def _find_key(database: Database, roots: tuple[Path, ...]) -> str:
     """Return the playbook key of the first folder that lies in a repository, else of the first folder.
 
-    Records a place that is seen for the first time. Raises DaikuError."""
+    Records a new place. Raises DaikuError.
+    """
     database.prepare(SCHEMA + _SCHEMA)
     places = _find_places(roots)
     place = str(places.common if places is not None else roots[0].resolve())
-    noted = database.first(_FIND, (place,))
-    if noted is not None and _is_still(places, roots, noted[0]):
-        return str(noted[1])
+    stored = database.first(_FIND, (place,))
+    if stored is not None and _is_same_repository(places, roots, stored[0]):
+        return str(stored[1])
     root = find_first_commit(places, roots) if places is not None else ""
-    if noted is not None and noted[0] == root:
-        return str(noted[1])
+    if stored is not None and stored[0] == root:
+        return str(stored[1])
     with database.transaction():
-        # What it was before it had a commit it is still; what has another first commit is another repository.
-        own = str(noted[1]) if noted is not None and not noted[0] else ""
-        key = _choose_key(database, place, root, own)
+        # A place keeps its key with its first commit; another first commit means another repository.
+        own_key = str(stored[1]) if stored is not None and not stored[0] else ""
+        key = _choose_key(database, place, root, own_key)
         database.write(_KEEP, (place, root, key))
     return key
 
 
 def _find_places(roots: tuple[Path, ...]) -> GitPlaces | None:
     """Return the first repository that one of the folders lies in and that belongs to the workspace."""
-    # Links among its objects are not looked for: git reads nothing but commits here.
-    found = (git_places(root, roots, objects=False) for root in roots)
-    return next((places for places in found if isinstance(places, GitPlaces)), None)
+    # Linked objects are harmless here: git reads only commits.
+    candidates = (find_git_places(root, roots, objects=False) for root in roots)
+    return next((places for places in candidates if isinstance(places, GitPlaces)), None)
 
 
-def _is_still(places: GitPlaces | None, roots: tuple[Path, ...], root: str) -> bool:
+def _is_same_repository(places: GitPlaces | None, roots: tuple[Path, ...], root: str) -> bool:
     """Return True if the repository holds the recorded first commit, or git cannot say."""
     if root == _UNREADABLE:
         return True
@@ -97,10 +101,10 @@ def _is_still(places: GitPlaces | None, roots: tuple[Path, ...], root: str) -> b
 
 
 def find_first_commit(places: GitPlaces, roots: tuple[Path, ...]) -> str:
-    """Return the commit that a repository began with, following first parents.
+    """Return the first commit of a repository, following first parents.
 
-    Empty if there is none yet or only the end of the history is there (a shallow clone); _UNREADABLE if git fails, is
-    not installed, or takes too long."""
+    Empty without a commit or in a shallow clone; _UNREADABLE if git fails, is not installed, or times out.
+    """
     if (places.common / "shallow").exists():
         return ""
     names = "".join(f"{name}^{{commit}}\n" for name in _TIPS)
@@ -114,20 +118,23 @@ def find_first_commit(places: GitPlaces, roots: tuple[Path, ...]) -> str:
         )
         return "" if code else _UNREADABLE
     history = ("rev-list", "--first-parent", "--max-parents=0", tip)
-    code, found = read_git(places.folder, history, roots, seconds=_SECONDS)
-    first = found.strip()
-    return first if code == 0 and COMMIT.fullmatch(first) else _UNREADABLE
+    code, commits = read_git(places.folder, history, roots, seconds=_SECONDS)
+    first = commits.strip()
+    return first if code == 0 and COMMIT_ID.fullmatch(first) else _UNREADABLE
 
 
-def _choose_key(database: Database, place: str, root: str, own: str) -> str:
-    """Return the playbook key of a place: its own once something is written there, that of another place with the
-    same first commit, or a new one."""
-    if own and database.first(_WRITTEN, (own,)) is not None:
-        return own
-    known = database.first(_OF_ROOT, (root, place))[0] if root not in ("", _UNREADABLE) else None
-    if known is not None:
-        return str(known)
-    if own:
-        return own
+def _choose_key(database: Database, place: str, root: str, own_key: str) -> str:
+    """Return the playbook key of a place.
+
+    That is its own key if its playbook is not empty, else that of a place with the same first commit, else a
+    new one.
+    """
+    if own_key and database.first(_WRITTEN, (own_key,)) is not None:
+        return own_key
+    shared_key = database.first(_OF_ROOT, (root, place))[0] if root not in ("", _UNREADABLE) else None
+    if shared_key is not None:
+        return str(shared_key)
+    if own_key:
+        return own_key
     key = f"git:{root}" if root not in ("", _UNREADABLE) else f"folder:{place}"
     return key if database.first(_TAKEN, (key,)) is None else f"{key}#{long_id('playbook')}"

@@ -1,4 +1,4 @@
-"""Rows of a playbook's tables as values, and values as rows."""
+"""Conversion between the rows of a playbook's tables and values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import from_json, to_json
 
-from daiku.core.playbook.changes import Standing
-from daiku.core.playbook.sections import MOST_CHARACTERS
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import Frozen
 from daiku.domain.playbook import Bullet, Delta, Doubt, Observation, PlaybookScope
+from daiku.playbook.rules.changes import BulletState
+from daiku.playbook.rules.sections import MOST_CHARACTERS
 from daiku.store.database import Values
+from daiku.texts.rules.patterns import lazy
 
 Row: TypeAlias = tuple[Any, ...]
 _UNSTORABLE = lazy("[\x00\ud800-\udfff]")
@@ -28,9 +28,12 @@ class StoredVector(NamedTuple):
     packed: bytes
 
 
-class Earlier(Frozen):
-    """What the undoing of a change needs beside the bullets before it: what these had been merged into, what their texts
-    meant where that was not what their first ones say, and the observation whose place its own took."""
+class UndoData(Frozen):
+    """Data that an undo needs besides the bullets before the change.
+
+    `into`: what the bullets had been merged into; `meanings`: the first version with their meaning, if above
+    1; `observed`: the observation that the change saved; `replaced`: the one that it replaced.
+    """
 
     into: tuple[tuple[str, str], ...] = ()
     meanings: tuple[tuple[str, int], ...] = ()
@@ -38,13 +41,13 @@ class Earlier(Frozen):
     replaced: Observation | None = None
 
 
-def earlier_of(data: str) -> Earlier:
-    """What the undoing of a change needs, as it was logged; mostly nothing."""
-    return Earlier.model_validate_json(data) if data else Earlier()
+def parse_undo_data(data: str) -> UndoData:
+    """Parse the logged data of an undo; mostly empty."""
+    return UndoData.model_validate_json(data) if data else UndoData()
 
 
-def standing_of(row: Row) -> Standing:
-    """The bullet that a row holds, with what the store alone knows of it."""
+def read_state(row: Row) -> BulletState:
+    """Return the state of the bullet in a row."""
     (
         name,
         section,
@@ -72,13 +75,13 @@ def standing_of(row: Row) -> Standing:
         created_at=created,
         updated_at=updated,
     )
-    return Standing(bullet, version, into, bool(gone))
+    return BulletState(bullet, version, into, bool(gone))
 
 
-def bullet_row(playbook: int, stands: Standing, revision: int) -> Values:
-    """A new bullet: its counters are what an import brought."""
-    b = stands.bullet
-    words = to_json(b.keywords).decode() if b.keywords else "[]"
+def to_bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
+    """Return the row of a new bullet. Its counters are those that an import brings."""
+    b = state.bullet
+    keywords = to_json(b.keywords).decode() if b.keywords else "[]"
     return (
         *(
             playbook,
@@ -86,77 +89,85 @@ def bullet_row(playbook: int, stands: Standing, revision: int) -> Values:
             revision,
             b.section,
             b.content,
-            words,
+            keywords,
             b.helpful,
             b.harmful,
             int(b.active),
             b.origin,
         ),
-        *(b.created_at, b.updated_at, stands.version, stands.into, int(stands.gone)),
+        *(b.created_at, b.updated_at, state.version, state.merged_into, int(state.is_deleted)),
         *(b.helpful, b.harmful, revision),
     )
 
 
-def changed_row(playbook: int, stands: Standing, revision: int) -> Values:
-    """How a bullet stands from now on; its counters are changed by themselves."""
-    b = stands.bullet
-    words = to_json(b.keywords).decode() if b.keywords else "[]"
+def to_changed_row(playbook: int, state: BulletState, revision: int) -> Values:
+    """Return the changed columns of a bullet. Counters are updated separately."""
+    b = state.bullet
+    keywords = to_json(b.keywords).decode() if b.keywords else "[]"
     return (
-        *(b.section, b.content, words, int(b.active), b.updated_at),
-        *(stands.version, stands.into, int(stands.gone), revision, playbook, b.id),
+        *(b.section, b.content, keywords, int(b.active), b.updated_at),
+        *(state.version, state.merged_into, int(state.is_deleted), revision, playbook, b.id),
     )
 
 
-def delta_of(data: str) -> Delta:
-    """Return the change that a row holds, without the trials and doubts that only earlier versions stored with it."""
+def parse_delta(data: str) -> Delta:
+    """Return the change in a row. Fields that only earlier versions stored are dropped."""
     stored = from_json(data)
     stored.pop("tried", None)
     stored["doubts"] = [each for each in stored.get("doubts", ()) if each in get_args(Doubt)]
     return Delta.model_validate(stored)
 
 
-def observation_of(row: Row) -> Observation:
+def read_observation(row: Row) -> Observation:
     run, bullet, verdict, why, session, seq, version = row
     return Observation(
         run=run, bullet=bullet, verdict=verdict, why=why, session=session, seq=seq, version=version or 0
     )
 
 
-def observation_row(playbook: int, seen: Observation) -> Values:
-    return (playbook, seen.bullet, seen.run, seen.verdict, storable(seen.why), seen.session, seen.seq)
+def to_observation_row(playbook: int, observation: Observation) -> Values:
+    return (
+        playbook,
+        observation.bullet,
+        observation.run,
+        observation.verdict,
+        replace_unstorable(observation.why),
+        observation.session,
+        observation.seq,
+    )
 
 
-def delta_id(scope: PlaybookScope, number: int) -> str:
-    """The id of a change: which of the two playbooks it is of, and its number there."""
+def format_delta_id(scope: PlaybookScope, number: int) -> str:
+    """Return the id of a change: the initial of the playbook's scope, and its number there."""
     return f"{scope[0]}{number}"
 
 
-def delta_number(scope: PlaybookScope, name: str) -> int | None:
-    """The number of a change by its id; None where a playbook of this scope has no such ids."""
+def parse_delta_id(scope: PlaybookScope, name: str) -> int | None:
+    """Return the number in a change's id; None if the id does not belong to this scope."""
     return int(name[1:]) if _DELTA_ID.fullmatch(name) and name[0] == scope[0] else None
 
 
-def storable(text: str) -> str:
-    """A text without what not every database keeps: signs in place of NUL and of halves of a character."""
-    return _UNSTORABLE.sub(_sign, text)
+def replace_unstorable(text: str) -> str:
+    """Replace NUL and lone surrogates, which not every database stores."""
+    return _UNSTORABLE.sub(_get_replacement, text)
 
 
-def storable_delta(delta: Delta) -> Delta:
-    """The same change with texts that every database keeps, and with a reason of a length that somebody reads."""
+def clean_delta(delta: Delta) -> Delta:
+    """Return the change with texts that every database stores, and with its reason truncated."""
     texts = (delta.section, delta.content, delta.why, delta.bullet_id, *delta.keywords, *delta.bullet_ids)
     if len(delta.why) <= MOST_CHARACTERS and not any(map(_UNSTORABLE.search, texts)):
         return delta
     return delta.model_copy(
         update={
-            "section": storable(delta.section),
-            "content": storable(delta.content),
-            "why": storable(delta.why[:MOST_CHARACTERS]),
-            "bullet_id": storable(delta.bullet_id),
-            "keywords": tuple(map(storable, delta.keywords)),
-            "bullet_ids": tuple(map(storable, delta.bullet_ids)),
+            "section": replace_unstorable(delta.section),
+            "content": replace_unstorable(delta.content),
+            "why": replace_unstorable(delta.why[:MOST_CHARACTERS]),
+            "bullet_id": replace_unstorable(delta.bullet_id),
+            "keywords": tuple(map(replace_unstorable, delta.keywords)),
+            "bullet_ids": tuple(map(replace_unstorable, delta.bullet_ids)),
         }
     )
 
 
-def _sign(found: re.Match[str]) -> str:
-    return "\N{SYMBOL FOR NULL}" if found[0] == "\0" else "\N{REPLACEMENT CHARACTER}"
+def _get_replacement(match: re.Match[str]) -> str:
+    return "\N{SYMBOL FOR NULL}" if match[0] == "\0" else "\N{REPLACEMENT CHARACTER}"

@@ -1,26 +1,28 @@
-"""The store of a playbook: bullets, changes of them that are logged and can be undone, and what runs showed of each."""
+"""The store of a playbook: bullets, logged changes that can be undone, and observations of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from daiku.core.playbook.changes import Standings
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.sections import id_parts
 from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
-from daiku.playbook.changing import Changing
-from daiku.playbook.rows import StoredVector, delta_of, standing_of
+from daiku.playbook.changing import PlaybookTransaction
+from daiku.playbook.rows import StoredVector, parse_delta, read_state
+from daiku.playbook.rules.changes import BulletStates
+from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.sections import parse_bullet_id
 from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")
 
 
 class PlaybookStore:
-    """One playbook: that of a repository (`key` names it) or of a person. Several processes may use it at once; each
-    change is one transaction. Methods raise DaikuError where the database fails."""
+    """The playbook of a repository, identified by `key`, or of a person.
+
+    Several processes may use it; each change is one transaction. Methods raise DaikuError if it fails.
+    """
 
     def __init__(self, database: Database, scope: PlaybookScope, key: str) -> None:
         self.scope: PlaybookScope = scope
@@ -34,126 +36,140 @@ class PlaybookStore:
         return self._db()
 
     def load(self) -> Playbook:
-        """R3.2, B3.1: all bullets in the order of their adding, inactive ones too; an empty playbook where there is
-        none yet."""
+        """Return all bullets in the order of their addition, inactive ones too (R3.2, B3.1)."""
         db = self._db()
         found = db.first(tables.FIND, (self.scope, self.key))
         if found is None:
             return Playbook()
-        bullets = tuple(standing_of(row).bullet for row in db.query(tables.BULLETS, (found[0],)))
+        bullets = tuple(read_state(row).bullet for row in db.query(tables.BULLETS, (found[0],)))
         return Playbook(bullets=bullets, created_at=found[2], updated_at=found[3])
 
     def get(self, bullet: str) -> Bullet | None:
-        """The bullet of this id, also an inactive one; None where there is none."""
+        """Return the bullet with this id, active or not; None if there is none."""
         return self.bullets((bullet,)).get(bullet)
 
     def bullets(self, ids: Sequence[str]) -> Mapping[str, Bullet]:
-        """The bullets of these ids, also inactive ones, as far as they are here."""
-        return {bullet: stands.bullet for bullet, stands in self._standings(ids).items()}
+        """Return the existing bullets with these ids, active or not."""
+        return {bullet: state.bullet for bullet, state in self._load_states(ids).items()}
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, int]:
-        """The versions of the texts of these bullets, as far as they are here."""
-        return {bullet: stands.version for bullet, stands in self._standings(ids).items()}
+        """Return the text versions of the existing bullets with these ids."""
+        return {bullet: state.version for bullet, state in self._load_states(ids).items()}
 
     def general(self, sections: Collection[str], most: int, least: float) -> tuple[Bullet, ...]:
-        """The active bullets of these sections, of those whose lessons hold whatever is asked, that are no less sure than
-        `least`: those that helped most first, then the oldest."""
+        """Return active bullets of general `sections` with at least the confidence `least`.
+
+        Those that helped most come first, then the oldest.
+        """
         playbook = self._id()
         if playbook is None:
             return ()
-        three = (*sections, "", "")[:3]
-        rows = self._database.query(tables.GENERAL, (playbook, *three, least, most))
-        return tuple(standing_of(row).bullet for row in rows)
+        padded = (*sections, "", "")[:3]
+        rows = self._database.query(tables.GENERAL, (playbook, *padded, least, most))
+        return tuple(read_state(row).bullet for row in rows)
 
     def propose(self, delta: Delta) -> Delta:
-        """Keep a change until a person decides on it; the result has its id. A text that is too long for a bullet is
-        kept too: it can be accepted with a shorter one."""
-        made = self._change(lambda playbook: playbook.propose(delta))
-        assert not isinstance(made, Refused)
-        return made
+        """Store a pending change; return it with its id.
 
-    def apply(self, delta: Delta) -> Delta | Refused:
-        """Carry out a change; what is refused has changed nothing.
+        A text that is too long for a bullet is stored too: it can be accepted with a shorter one.
+        """
+        proposed = self._change(lambda playbook: playbook.propose(delta))
+        assert not isinstance(proposed, ChangeRefusal)
+        return proposed
 
-        The result has the id of the change and of the bullet that it is of, and all that it touched `before` and `after`. An
-        `add` that is an import may name the id that its bullet had elsewhere, and hand in as `after` what it brings
-        (counters, times, whether it is active): the id stays unless it was given here before."""
+    def apply(self, delta: Delta) -> Delta | ChangeRefusal:
+        """Apply a change; a refusal has changed nothing.
+
+        The result has the ids of the change and of its bullet, and all that it touched as `before` and
+        `after`. An `add` from an import may pass an id and, as `after`, a bullet with counters, times, and
+        whether it is active. The id is kept unless it was assigned here before.
+        """
         return self._change(lambda playbook: playbook.apply(delta))
 
-    def accept(self, delta_id: str, content: str | None = None) -> Delta | Refused:
-        """Carry out a change that waits or was rejected; `content`: with this text, as a person edited it."""
+    def accept(self, delta_id: str, content: str | None = None) -> Delta | ChangeRefusal:
+        """Apply a pending or rejected change; `content` is the text as the user edited it."""
         return self._change(lambda playbook: playbook.accept(delta_id, content))
 
-    def reject(self, delta_id: str) -> Delta | Refused:
-        """A change that waits is not wanted."""
+    def reject(self, delta_id: str) -> Delta | ChangeRefusal:
+        """Reject a pending change."""
         return self._change(lambda playbook: playbook.reject(delta_id))
 
-    def undo(self, delta_id: str) -> Delta | Refused:
-        """Take any applied change back: what it changed is as before, whatever came later stays. Refused where a later
-        one, which holds still, changed the same once more: that one is to be undone first. One that was rejected waits
-        again."""
+    def undo(self, delta_id: str) -> Delta | ChangeRefusal:
+        """Undo an applied change; later changes of other fields stay. A rejected change becomes pending.
+
+        Refused if a later change that is still applied set the same field: undo that one first.
+        """
         return self._change(lambda playbook: playbook.undo(delta_id))
 
     def deltas(self, *statuses: DeltaStatus) -> tuple[Delta, ...]:
-        """Changes of these statuses, of all where none is named, in the order of their coming."""
+        """Return the changes with these statuses (none: all), in the order of their creation."""
         playbook = self._id()
         if playbook is None:
             return ()
         sql = tables.UNAPPLIED if statuses and "applied" not in statuses else tables.DELTAS
         rows = self._database.query(sql, (playbook,))
-        return tuple(delta_of(data) for data, status in rows if not statuses or status in statuses)
+        return tuple(parse_delta(data) for data, status in rows if not statuses or status in statuses)
 
     def history(self, bullet: str) -> tuple[Delta, ...]:
-        """All changes of a bullet, those that took it in and those that wait too, in the order in which they were applied."""
-        if id_parts(bullet, self.scope) is None or (playbook := self._id()) is None:
+        """Return all changes of a bullet in the order of application, also merges into others."""
+        if parse_bullet_id(bullet, self.scope) is None or (playbook := self._id()) is None:
             return ()
         rows = self._database.query(tables.HISTORY, (playbook, *(playbook, bullet) * 3))
-        return tuple(delta_of(row[0]) for row in rows)
+        return tuple(parse_delta(row[0]) for row in rows)
 
     def observe(self, observations: Sequence[Observation]) -> None:
-        """Keep what runs showed: of a run and a bullet the last one counts. Of bullets that are not in this playbook
-        nothing is kept. One that does not say of which version it is is of the present one."""
-        here = self._standings([seen.bullet for seen in observations])
-        last = {(seen.run, seen.bullet): seen for seen in observations if seen.bullet in here}
+        """Save observations of bullets in this playbook; the last one of a run and a bullet counts.
+
+        An observation without a version is one of the current version.
+        """
+        states = self._load_states([observation.bullet for observation in observations])
+        last = {
+            (observation.run, observation.bullet): observation
+            for observation in observations
+            if observation.bullet in states
+        }
         new: list[Observation] = []
-        for seen in last.values():
-            known = self.observations(run=seen.run, bullet=seen.bullet)
-            versions = (seen.version, *(each.version for each in known), here[seen.bullet].version)
-            kept = seen.model_copy(update={"version": next(filter(None, versions))})
-            if known != (kept,):
-                new.append(kept)
+        for observation in last.values():
+            stored = self.observations(run=observation.run, bullet=observation.bullet)
+            versions = (
+                observation.version,
+                *(each.version for each in stored),
+                states[observation.bullet].version,
+            )
+            complete = observation.model_copy(update={"version": next(filter(None, versions))})
+            if stored != (complete,):
+                new.append(complete)
         if new:
             self._change(lambda playbook: playbook.observe(tuple(new)))
 
-    def counts(self, seen: Observation) -> bool:
-        """Whether what a run showed was about what the bullet says now: else nothing is counted by it."""
-        playbook, stands = self._id(), self._standings((seen.bullet,)).get(seen.bullet)
-        if playbook is None or stands is None:
+    def is_counted(self, observation: Observation) -> bool:
+        """Return True if the observation was about the current meaning of the bullet."""
+        playbook, state = self._id(), self._load_states((observation.bullet,)).get(observation.bullet)
+        if playbook is None or state is None:
             return False
         then, now = (
-            counting.meaning(self._database, playbook, seen.bullet, version)
-            for version in (seen.version, stands.version)
+            counting.get_meaning(self._database, playbook, observation.bullet, version)
+            for version in (observation.version, state.version)
         )
         return then == now
 
     def observations(self, *, run: str = "", bullet: str = "") -> tuple[Observation, ...]:
-        """What is known of a run, of a bullet, of both, or of all."""
+        """Return the observations of a run, of a bullet, of both, or all."""
         playbook = self._id()
-        return () if playbook is None else counting.observations(self._database, playbook, run, bullet)
+        return () if playbook is None else counting.list_observations(self._database, playbook, run, bullet)
 
     def revision(self) -> int:
-        """A number that rises with each change; 0 where there was none yet."""
+        """Return the revision of the playbook, which increases with each change; 0 without any."""
         found = self._db().first(tables.FIND, (self.scope, self.key))
         return 0 if found is None else int(found[1])
 
     def changed_since(self, revision: int) -> tuple[Bullet, ...]:
-        """The bullets that were changed after this revision, as they are now, in the order of their adding. One whose
-        adding was undone is among them, and inactive."""
+        """Return the bullets changed after this revision, by addition; deleted ones are inactive."""
         playbook = self._id()
         if playbook is None:
             return ()
         rows = self._database.query(tables.CHANGED, (playbook, revision))
-        return tuple(standing_of(row).bullet for row in rows)
+        return tuple(read_state(row).bullet for row in rows)
 
     def vectors(self, embedder: str) -> list[StoredVector]:
         """Return the stored vectors that an embedder made of bullets."""
@@ -180,38 +196,40 @@ class PlaybookStore:
         found = self._db().first(tables.FIND, (self.scope, self.key))
         return None if found is None else int(found[0])
 
-    def _standings(self, ids: Sequence[str]) -> Standings:
-        """The bullets of these ids, as far as they are here."""
-        known = [each for each in dict.fromkeys(ids) if id_parts(each, self.scope) is not None]
-        playbook = self._id() if known else None
+    def _load_states(self, ids: Sequence[str]) -> BulletStates:
+        """Return the states of the existing bullets with these ids."""
+        valid = [each for each in dict.fromkeys(ids) if parse_bullet_id(each, self.scope) is not None]
+        playbook = self._id() if valid else None
         if playbook is None:
             return {}
-        parts = (known[start : start + MOST_MARKS] for start in range(0, len(known), MOST_MARKS))
-        asked = ((tables.bullets_of(len(part)), (playbook, *part)) for part in parts)
-        found = (standing_of(row) for sql, values in asked for row in self._database.query(sql, values))
-        return {stands.bullet.id: stands for stands in found if not stands.gone}
+        parts = (valid[start : start + MOST_MARKS] for start in range(0, len(valid), MOST_MARKS))
+        queries = ((tables.build_bullets_query(len(part)), (playbook, *part)) for part in parts)
+        states = (read_state(row) for sql, values in queries for row in self._database.query(sql, values))
+        return {state.bullet.id: state for state in states if not state.is_deleted}
 
-    def _change(self, act: Callable[[Changing], T]) -> T | Refused:
-        """Carry out `act` in one transaction, of which nothing stays where it refuses or fails."""
+    def _change(self, act: Callable[[PlaybookTransaction], T]) -> T | ChangeRefusal:
+        """Run `act` in one transaction, which is rolled back if it refuses or fails."""
         db = self._db()
         now = iso_now()
         try:
             with db.transaction():
                 playbook, revision = db.first(tables.TAKE_REVISION, (self.scope, self.key, now, now))
-                return _done(act(Changing(db, self.scope, int(playbook), int(revision), now)))
-        except _NothingDone as wrong:
-            return wrong.refused
+                return _raise_refusal(
+                    act(PlaybookTransaction(db, self.scope, int(playbook), int(revision), now))
+                )
+        except _RollBack as rollback:
+            return rollback.refusal
 
 
-def _done(result: T | Refused) -> T:
-    if isinstance(result, Refused):
-        raise _NothingDone(result)
+def _raise_refusal(result: T | ChangeRefusal) -> T:
+    if isinstance(result, ChangeRefusal):
+        raise _RollBack(result)
     return result
 
 
-class _NothingDone(Exception):
-    """Ends a transaction that a refusal was found in."""
+class _RollBack(Exception):
+    """Rolls back the transaction of a refused change."""
 
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.message)
-        self.refused = refused
+    def __init__(self, refusal: ChangeRefusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.store.database import marks
+from daiku.store.database import build_placeholders
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS playbooks(
@@ -50,14 +50,16 @@ CREATE TABLE IF NOT EXISTS playbook_vectors(
   playbook INTEGER NOT NULL, embedder TEXT NOT NULL, bullet TEXT NOT NULL, digest TEXT NOT NULL,
   squared INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY(playbook, embedder, bullet)) STRICT;
 """
-"""`added` and `revision` of a bullet are the revisions of the playbook at its adding and at its last change. A change's
-`number` is the revision at which it came, `applied` that at which it was applied (0: not yet); `playbook_merged` names
-the bullets that merges took in beside the one that they are of. An `add` that did not wait names no bullet: its number
-is when that was `added`. `brought` is what an import brought. `meaning` is the first version of a bullet that says what
-this one says: only what was observed of versions that say the same is counted for it. A version without a row says what
-the first one says, and so does what was observed before there were these two tables. A vector belongs to the text with
-its `digest`; `squared` is the square of its length. Earlier versions also made `playbook_index*` tables: nothing reads
-them."""
+"""`revision` of a bullet is the revision of the playbook at its last change; `added` that at its addition.
+
+A change's `number` is the revision at which it was logged, `applied` that at which it was applied (0: not
+yet). `playbook_merged` lists the bullets that a merge took in besides its target. An `add` that was never
+pending names no bullet: its number is the bullet's `added`. `brought_*` are the counters of an import.
+`meaning` is the first version of a bullet that says what this version says; only observations of versions
+with the same meaning are counted. Without a row it is 1, also for observations older than these tables. A
+vector belongs to the text with its `digest`; `squared` is the square of its length. Earlier versions also
+created `playbook_index*` tables, which nothing reads.
+"""
 
 FIND = "SELECT id, revision, created_at, updated_at FROM playbooks WHERE scope = ? AND key = ?"
 TAKE_REVISION = (
@@ -65,7 +67,7 @@ TAKE_REVISION = (
     " ON CONFLICT(scope, key) DO UPDATE SET revision = playbooks.revision + 1, updated_at = excluded.updated_at"
     " RETURNING id, revision"
 )
-"""The first statement of every change: whoever else writes to this playbook waits until it ends."""
+"""The first statement of every change: it takes the write lock of the playbook."""
 TAKE_NUMBER = (
     "INSERT INTO playbook_numbers VALUES(?, ?, 1)"
     " ON CONFLICT(playbook, slug) DO UPDATE SET last = playbook_numbers.last + 1 RETURNING last"
@@ -74,7 +76,7 @@ GIVE_NUMBER = (
     "INSERT INTO playbook_numbers VALUES(?, ?, ?) ON CONFLICT(playbook, slug) DO UPDATE SET last = excluded.last"
     " WHERE playbook_numbers.last < excluded.last"
 )
-"""Numbers up to this one are not given any more."""
+"""Reserve all numbers up to this one."""
 
 _COLUMNS = (
     "id, section, content, keywords, helpful, harmful, active, origin, created_at, updated_at, version, merged_into,"
@@ -84,9 +86,11 @@ BULLETS = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND gone 
 BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?"  # noqa: S608  # constants
 
 
-def bullets_of(count: int) -> str:
-    """The statement for so many bullets by their ids."""
-    return f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({marks(count)})"  # noqa: S608  # constants
+def build_bullets_query(count: int) -> str:
+    """Return the statement that selects `count` bullets by id."""
+    return (
+        f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({build_placeholders(count)})"  # noqa: S608  # constants
+    )
 
 
 CHANGED = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND revision > ? ORDER BY added"  # noqa: S608  # constants
@@ -97,7 +101,7 @@ GENERAL = (
     " AND CASE WHEN helpful + harmful = 0 THEN 0.5 ELSE helpful * 1.0 / (helpful + harmful) END >= ?"
     " ORDER BY harmful - helpful, added LIMIT ?"
 )
-"""The index has the sections whose lessons hold whatever is asked (`core/playbook/sections.py`)."""
+"""The index covers the general sections (`playbook/rules/sections.py`)."""
 ADD_BULLET = "INSERT INTO playbook_bullets VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 CHANGE_BULLET = (
     "UPDATE playbook_bullets SET section = ?, content = ?, keywords = ?, active = ?, updated_at = ?, version = ?,"
@@ -180,6 +184,8 @@ COUNTS = (
     " WHERE o.playbook = ? AND o.bullet = said.id AND COALESCE(m.meaning, 1) = said.meaning"
     " GROUP BY o.run) AS runs"
 )
-"""What an import brought and what runs showed of a bullet and of all that was merged into it, as far as it was about
-what they say now: a run counts once, and what it showed of several of them counts as the worst."""
+"""Counters of a bullet and of all bullets merged into it: those of imports, and those of observations.
+
+Only observations of texts with the current meaning count. A run counts once, with its worst observation.
+"""
 COUNT = "UPDATE playbook_bullets SET helpful = ?, harmful = ?, revision = ? WHERE playbook = ? AND id = ?"

@@ -1,4 +1,4 @@
-"""Prompts of the Generator: a plain-text template for each dataset, filled in in one pass."""
+"""Prompts of the Generator: a text template for each dataset, filled in one pass."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
 
 PROMPTS_DIR = "prompts/generator"
@@ -21,43 +21,48 @@ FALLBACK = (
     "以下の知識ベースを参考にして、タスクに回答してください.\n\n"
     f"{CONTEXT_SECTION}\n\n{QUERY_SECTION}\n\n## 回答\n"
 )
-"""What is used where there is not even a template `default.txt`."""
+"""Template if there is no `default.txt`."""
 _NAME = lazy(r"[A-Za-z0-9_.-]+")
 _HOLE = lazy(r"\{\{|\}\}|\{(context|query)\}")
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
-"""A file that cannot be there under this name; any other fault is one of reading it."""
+"""Errors of a missing file; any other error is raised."""
 
 
 def check_dataset(name: str) -> None:
-    """Raises UsageError where `name` is none of a dataset: it becomes the name of a file."""
+    """Raise UsageError if `name` is not a valid dataset name, which becomes a file name."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(Failure(kind="usage", message=text("generate.bad_dataset", name=ascii(name[:80]))))
 
 
 class PromptBuilder:
-    """Builds prompts from the templates of one folder (R3.10–R3.13). `prompts_dir` that does not exist here means
-    Daiku's own. `own` gives the text of a template that stands in place of the folder's, by the dataset; None where there
-    is none."""
+    """Builds prompts from the templates of a folder (R3.10–R3.13).
+
+    If `prompts_dir` does not exist, Daiku's own folder is used. `own` returns a template for a dataset that
+    overrides the folder's, or None.
+    """
 
     def __init__(
         self, prompts_dir: str | Path = PROMPTS_DIR, own: Callable[[str], str | None] | None = None
     ) -> None:
         given = Path(prompts_dir)
         shipped = given == Path(PROMPTS_DIR) and not given.is_dir()
-        self._folder = prompts_folder() / given.name if shipped else given
+        self._folder = find_prompts_folder() / given.name if shipped else given
         self._own = own
 
     def build(self, query: str, bullets: Sequence[Bullet], dataset: str) -> str:
-        """The prompt for `query`, with the contents of all `bullets`. What is put in is never looked at again: a bullet
-        that says `{query}` stays as it is. Raises UsageError for what is no name of a dataset, OSError, ValueError."""
+        """Return the prompt for `query` with the contents of all `bullets`.
+
+        Inserted text is not parsed again: a bullet with `{query}` is unchanged. Raises UsageError for an
+        invalid dataset name, OSError, ValueError.
+        """
         context = "\n".join(bullet.content for bullet in bullets)
         return fill(self._load_template(dataset), context, query)
 
     def _load_template(self, dataset: str) -> str:
-        """The template of the dataset, else the default one, else the one in code."""
+        """Return the template of the dataset, else the default one, else `FALLBACK`."""
         check_dataset(dataset)
-        found = (self._read(name) for name in dict.fromkeys((dataset, DEFAULT)))
-        return next((template for template in found if template is not None), FALLBACK)
+        templates = (self._read(name) for name in dict.fromkeys((dataset, DEFAULT)))
+        return next((template for template in templates if template is not None), FALLBACK)
 
     def _read(self, name: str) -> str | None:
         own = self._own(name) if self._own is not None else None
@@ -72,8 +77,10 @@ class PromptBuilder:
 
 
 def fill(template: str, context: str, query: str) -> str:
-    """`template` with both put in, and `{{`, `}}` as single braces; every other brace is text. Where it has no place for
-    one of them, that one's section is added at the end."""
+    """Insert both into `template`, and unescape `{{` and `}}`; other braces are text.
+
+    If a placeholder is missing, its section is appended.
+    """
     values = {"context": context, "query": query}
     used: set[str] = set()
 

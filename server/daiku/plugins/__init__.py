@@ -1,1 +1,1 @@
-"""Plug-ins: what other installed packages bring by entry points (R1.92), off until the person allows the package."""
+"""Plug-ins: extensions of other packages by entry point (R1.92), disabled until the user allows the package."""

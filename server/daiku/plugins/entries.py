@@ -1,4 +1,4 @@
-"""Entry points of other packages: found without importing them, loaded where their package is allowed."""
+"""Entry points of other packages: discovered without importing them, loaded if the package is allowed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Generic, Literal, Protocol, TypeVar, cast
 
-from daiku.agents.agent import Agent
 from daiku.dataclass import dataclass, field
-from daiku.llm.provider import ProviderEntry
+from daiku.models.provider import ProviderEntry
+from daiku.team.agent import Agent
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import Tool
 
@@ -23,15 +23,15 @@ GROUPS: Mapping[Kind, str] = MappingProxyType(
         "work_source": "daiku.work_sources",
     }
 )
-"""The groups of entry points that are looked at."""
+"""Entry point groups, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry point of another package: `package` is what the setting `plugins.allow` names.
+    """One entry point of another package; `package` is its name in the setting `plugins.allow`.
 
-    `off`: nothing of it was imported. `broken`: it was allowed and could not be used, `why` says why. One that is
-    `on` has a `why` too where some of what it brings was left out. `names` are what it brings.
+    `off`: nothing was imported. `broken`: it is allowed but could not be used, for the reason `why`. An `on`
+    entry has a `why` if some of its names were skipped. `names` are what it provides.
     """
 
     kind: Kind
@@ -44,15 +44,15 @@ class Plugin:
 
     @property
     def origin(self) -> str:
-        """The package with its version, as lists show it."""
+        """The package and its version, for lists."""
         return f"{self.package} {self.version}".strip()
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Generic[T]):
-    """What the allowed packages bring of one kind, by name, and how every entry point of it stands."""
+class LoadedPlugins(Generic[T]):
+    """LoadedPlugins plug-ins of one kind: their values by name, and the status of every entry point."""
 
-    found: Mapping[str, T]
+    values: Mapping[str, T]
     plugins: tuple[Plugin, ...]
 
 
@@ -61,13 +61,14 @@ def load(
     entries: Iterable[EntryPoint],
     allowed: Collection[str],
     read: Callable[[object, str], Iterator[tuple[str, T]]],
-    taken: Callable[[str], bool],
-) -> Loaded[T]:
+    is_taken: Callable[[str], bool],
+) -> LoadedPlugins[T]:
     """Load the entry points of `kind` whose package is `allowed`.
 
-    `read` gives the names and values of an entry point's object, and raises TypeError or ValueError for any other
-    object. A name that is `taken`, by Daiku or by an earlier plug-in, is left out."""
-    found: dict[str, T] = {}
+    `read` yields the names and values of an entry point, and raises TypeError or ValueError for an invalid
+    one. Names for which `is_taken` is true, for Daiku or an earlier plug-in, are skipped.
+    """
+    values: dict[str, T] = {}
     plugins: list[Plugin] = []
     names = {normal_name(name) for name in allowed}
     for entry in entries:
@@ -76,33 +77,36 @@ def load(
             plugins.append(Plugin(kind, package, version, entry.name, "off"))
             continue
         try:
-            given = dict(read(_value(entry), package))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's package may fail in any way
+            provided = dict(read(_value(entry), package))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # third-party code may raise anything
             why = text("plugins.failed", what=type(error).__name__, why=str(error))
             plugins.append(Plugin(kind, package, version, entry.name, "broken", why))
             continue
-        new = {name: value for name, value in given.items() if not (taken(name) or name in found)}
-        found |= new
-        left = [name for name in given if name not in new]
-        why = text("plugins.taken", names=", ".join(left)) if left else NO_TEXT
+        new = {name: value for name, value in provided.items() if not (is_taken(name) or name in values)}
+        values |= new
+        skipped = [name for name in provided if name not in new]
+        why = text("plugins.taken", names=", ".join(skipped)) if skipped else NO_TEXT
         status = "on" if new else "broken"
-        if not given:
+        if not provided:
             why = text("plugins.empty")
         plugins.append(Plugin(kind, package, version, entry.name, status, why, tuple(new)))
-    return Loaded(found, tuple(plugins))
+    return LoadedPlugins(values, tuple(plugins))
 
 
-def many(value: object, kind: type[T]) -> tuple[T, ...]:
-    """What an entry point names: one value of `kind` or several. Raises TypeError where it is something else."""
-    given = cast("list[object]", list(value) if isinstance(value, list | tuple) else [value])  # pyright: ignore[reportUnknownArgumentType]  # looked at one by one
-    for each in given:
-        if not isinstance(each, kind):
-            raise TypeError(f"it gives a {type(each).__name__}, not a {kind.__module__}.{kind.__qualname__}")
-    return tuple(cast("list[T]", given))
+def values_of(value: object, kind: type[T]) -> tuple[T, ...]:
+    """Return the values of an entry point: one of type `kind`, or several.
+
+    Raises TypeError for another type.
+    """
+    values = cast("list[object]", list(value) if isinstance(value, list | tuple) else [value])  # pyright: ignore[reportUnknownArgumentType]  # each item is checked below
+    for item in values:
+        if not isinstance(item, kind):
+            raise TypeError(f"it gives a {type(item).__name__}, not a {kind.__module__}.{kind.__qualname__}")
+    return tuple(cast("list[T]", values))
 
 
 def normal_name(name: str) -> str:
-    """The name of a package as indexes compare it."""
+    """Return the normalized name of a package, as package indexes compare it."""
     return name.strip().casefold().replace("_", "-").replace(".", "-")
 
 
@@ -117,7 +121,7 @@ def _package(entry: EntryPoint) -> tuple[str, str]:
 
 
 class WorkSource(Protocol):
-    """Where work items come from."""
+    """A source of work items."""
 
     @property
     def name(self) -> str: ...
@@ -125,7 +129,7 @@ class WorkSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plugged:
-    """All that the allowed packages bring, and how every plug-in stands."""
+    """Everything that the allowed packages provide, and the status of every plug-in."""
 
     tools: tuple[Tool, ...] = ()
     agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
@@ -134,6 +138,6 @@ class Plugged:
     plugins: tuple[Plugin, ...] = ()
 
     def origin(self, kind: Kind, name: str) -> str:
-        """The package that brings what is called `name`, with its version; empty for what is Daiku's own."""
+        """Return the package and version that provide `name`; empty for Daiku's own."""
         of_kind = (plugin for plugin in self.plugins if plugin.kind == kind)
         return next((plugin.origin for plugin in of_kind if name in plugin.names), "")

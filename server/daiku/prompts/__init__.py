@@ -1,5 +1,12 @@
-"""The prompt library (R1.91): templates by id, in several languages, filled in from typed variables in a sandbox."""
+"""Prompt library (R1.91): templates by id in several languages, rendered from typed variables in a sandbox."""
 
-from daiku.prompts.library import Problem, Prompts, Standing, Variables, prompts_folder, render
+from daiku.prompts.library import (
+    Prompts,
+    TemplateInfo,
+    TemplateProblem,
+    Variables,
+    find_prompts_folder,
+    render,
+)
 
-__all__ = ["Problem", "Prompts", "Standing", "Variables", "prompts_folder", "render"]
+__all__ = ["Prompts", "TemplateInfo", "TemplateProblem", "Variables", "find_prompts_folder", "render"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, UsageError
-from daiku.llm.table import PROVIDERS
+from daiku.models.table import PROVIDERS
 from daiku.settings.check import check_values, dotted, known_keys, leaves, normalize_keys
 from daiku.settings.config import Config
 from daiku.settings.environment import (

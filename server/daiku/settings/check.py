@@ -12,9 +12,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.alias_generators import to_snake
 from pydantic_core import ErrorDetails
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.settings.config import Config
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
 from daiku.trace.telemetry.endpoint import endpoint_problem
 

@@ -13,7 +13,7 @@ from daiku.domain.config import (
     Section,
 )
 from daiku.domain.runs import RunLimits
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 
 
 class AgentSettings(Section):
@@ -100,9 +100,9 @@ class StorageSettings(Section):
 
     def place(self, home: Path) -> Path | str:
         """Where conversations and a person's answers are kept: a file, or the address of a server. Raises UsageError."""
-        from daiku.store.opening import place_of  # when used
+        from daiku.store.opening import parse_place  # when used
 
-        return place_of(self.database_url, home / "daiku.db")
+        return parse_place(self.database_url, home / "daiku.db")
 
     def memory(self, home: Path) -> Path | str:
         """Return where memories are: on the same server, or in a file beside that of the conversations."""

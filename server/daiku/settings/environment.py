@@ -10,15 +10,15 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue, SecretStr
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.llm.table import PROVIDERS
+from daiku.guard.rules.redact import Redactor
+from daiku.models.table import PROVIDERS
 from daiku.settings.check import Key, dotted, field_at, model_of, nearest_key, unknown_setting
 from daiku.settings.config import Config
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
-from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
+from daiku.trace.telemetry.endpoint import OTLP_HEADERS, parse_headers
 
 _OTHER_NAMES: dict[str, Key] = {
     "GITHUB_API_URL": ("github", "api_url"),
@@ -98,9 +98,9 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
     others += _secret_parts(config.storage.database_url)
     if config.storage.database_url:
-        from daiku.store.postgres_faults import passwords_of  # when used
+        from daiku.store.postgres_faults import find_passwords  # when used
 
-        others += passwords_of(config.storage.database_url)
+        others += find_passwords(config.storage.database_url)
     for value in (environ.get(name, "") for name in (*config.sandbox.environment, config.github.app_key_env)):
         others += _secret_parts(value)
     headers = [
@@ -110,7 +110,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
         if SECRET_NAME.search(header) or header.lower() == "authorization"
     ]
     others += _secret_parts(config.trace.otlp_endpoint)
-    others += headers_of(environ.get(OTLP_HEADERS, "")).values()
+    others += parse_headers(environ.get(OTLP_HEADERS, "")).values()
     found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
     return tuple(sorted({s.strip() for s in found if len(s.strip()) >= 8}))
 

@@ -1,1 +1,1 @@
-"""All database access: one Database protocol over SQLite and PostgreSQL; locks and leases of sessions, locked folders."""
+"""Database access: a Database protocol over SQLite and PostgreSQL, locks, and leases."""

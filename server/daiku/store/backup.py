@@ -1,4 +1,4 @@
-"""Backups of a SQLite file: checked copies by SQLite's backup API, rotated, made in a thread of their own."""
+"""Rotated backups of a SQLite file: verified copies by SQLite's backup API, made in a thread."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-KEPT = 2
-"""Number of backups kept."""
+BACKUPS = 2
+"""Number of backups."""
 
 
-def backups_of(path: Path) -> list[Path]:
-    """Return the backups of a database file, the latest first."""
-    found = [Path(f"{path}.backup{n}") for n in range(1, KEPT + 1)]
-    return sorted((p for p in found if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
+def list_backups(path: Path) -> list[Path]:
+    """Return the backups of a database file, newest first."""
+    paths = [Path(f"{path}.backup{n}") for n in range(1, BACKUPS + 1)]
+    return sorted((p for p in paths if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
 
 
 def is_due(path: Path, interval: float) -> bool:
-    """Return True if the file changed since its latest backup and that is older than `interval` seconds."""
-    latest = next(iter(backups_of(path)), None)
+    """Return True if the file changed since its latest backup, which is older than `interval` seconds."""
+    latest = next(iter(list_backups(path)), None)
     if latest is None:
         return True
-    made = latest.stat().st_mtime
-    changed = max(_mtime(path), _mtime(Path(f"{path}-wal")))
-    return changed > made and time.time() - made > interval
+    backup_time = latest.stat().st_mtime
+    change_time = max(_get_mtime(path), _get_mtime(Path(f"{path}-wal")))
+    return change_time > backup_time and time.time() - backup_time > interval
 
 
 def back_up(path: Path) -> Path | None:
-    """Copy a database file over its oldest backup; None if the copy is damaged, so that no good backup is lost."""
-    kept = backups_of(path)
-    free = [p for n in range(1, KEPT + 1) if (p := Path(f"{path}.backup{n}")) not in kept]
-    target = free[0] if free else kept[-1]
+    """Copy a database file over its oldest backup; None if the copy is damaged or fails."""
+    existing = list_backups(path)
+    free = [p for n in range(1, BACKUPS + 1) if (p := Path(f"{path}.backup{n}")) not in existing]
+    target = free[0] if free else existing[-1]
     draft = Path(f"{target}.{os.getpid()}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
             source.backup(copy)
-            sound = copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-        if not sound:
+            is_sound = copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
+        if not is_sound:
             return None
         draft.replace(target)
     except (OSError, sqlite3.Error):  # a full disk, a damaged or locked file: the older backups stay
@@ -60,7 +60,7 @@ def back_up_when_due(path: Path, interval: float) -> threading.Thread | None:
     return thread
 
 
-def _mtime(path: Path) -> float:
+def _get_mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""Folders for copies of projects below Daiku's home: locked while in use, swept after a kill, never written through a link."""
+"""Folders for copies of projects below Daiku's home: locked while in use, and swept after a crash."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from daiku.store.lock import SessionLock
 
 @dataclass(frozen=True, slots=True)
 class CopyFolder:
-    """The folder of the copies of one evaluation, locked while the evaluation runs."""
+    """The folder of an evaluation's copies, locked while it runs."""
 
     path: Path
     lock: SessionLock
 
 
 def open_copy_folder(above: Path, name: str) -> CopyFolder:
-    """A new folder `name` for copies below `above`; those of processes that are gone are taken away. Raises OSError."""
+    """Create a locked folder `name` below `above`, and delete those of ended processes. Raises OSError."""
     above.mkdir(parents=True, exist_ok=True, mode=0o700)
     sweep_copy_folders(above)
     lock = SessionLock(above / f"{name}.lock")
@@ -31,41 +31,41 @@ def open_copy_folder(above: Path, name: str) -> CopyFolder:
 
 
 def sweep_copy_folders(above: Path) -> None:
-    """Take away the folders below `above` whose process is gone; what cannot be, stays for the next time."""
+    """Delete the folders below `above` whose process has ended; failures are retried the next time."""
     for left in above.glob("*.lock"):
         lock = SessionLock(left)
         with suppress(OSError):
             if lock.acquire():
-                take_away(left.with_suffix(""))
+                delete_folder(left.with_suffix(""))
                 lock.release()
                 left.unlink(missing_ok=True)
 
 
 def remove_trial_data(home: Path) -> None:
-    """Remove what earlier versions kept below Daiku's home for trials of lessons, unless a process still uses it."""
+    """Delete data of lesson trials from earlier versions, unless a process still uses it."""
     sweep_copy_folders(home / "trials")
     with suppress(OSError):
-        take_away(home / "starts")
+        delete_folder(home / "starts")
     with suppress(OSError):
         (home / "trials").rmdir()
 
 
-def take_away(folder: Path) -> None:
-    """Take a folder away, also where somebody made folders in it that may not be written. Raises OSError."""
+def delete_folder(folder: Path) -> None:
+    """Delete a folder, even if it contains folders without write permission. Raises OSError."""
     shutil.rmtree(folder, ignore_errors=True)
     for above, inner, _ in os.walk(folder):
         for name in inner:
-            each = Path(above) / name
-            if not each.is_symlink():
-                each.chmod(0o700)
+            path = Path(above) / name
+            if not path.is_symlink():
+                path.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def close_copy_folder(copies: CopyFolder, *, keep: bool) -> None:
-    """Take the copies away, or leave them to the person for good."""
+    """Delete the copies, or keep them for the user; release the lock."""
     with suppress(OSError):
         if not keep:
-            take_away(copies.path)
+            delete_folder(copies.path)
     with suppress(OSError):
         copies.path.with_suffix(".lock").unlink()
     copies.lock.release()
@@ -74,14 +74,17 @@ def close_copy_folder(copies: CopyFolder, *, keep: bool) -> None:
 # ---- files of a copy
 
 
-def clear_way(folder: Path, name: str) -> Path:
-    """The place of `name` inside `folder`, with nothing there and real folders above it. Raises OSError."""
-    path, here = folder / name, folder
+def clear_path(folder: Path, name: str) -> Path:
+    """Return the path of `name` inside `folder`, with nothing there and real parent folders.
+
+    Raises OSError.
+    """
+    path, parent = folder / name, folder
     for part in Path(name).parts[:-1]:
-        here = here / part
-        if here.is_symlink() or (here.exists() and not here.is_dir()):
-            here.unlink()
-        here.mkdir(exist_ok=True)
+        parent = parent / part
+        if parent.is_symlink() or (parent.exists() and not parent.is_dir()):
+            parent.unlink()
+        parent.mkdir(exist_ok=True)
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.is_dir():
@@ -89,8 +92,8 @@ def clear_way(folder: Path, name: str) -> Path:
     return path
 
 
-def put_file(folder: Path, name: str, content: bytes, mode: int) -> None:
-    """Write a file inside `folder`, whatever lies in its way. Raises OSError."""
-    path = clear_way(folder, name)
+def write_file(folder: Path, name: str, content: bytes, mode: int) -> None:
+    """Write a file inside `folder`; replace whatever is in its way. Raises OSError."""
+    path = clear_path(folder, name)
     path.write_bytes(content)
     path.chmod(mode)

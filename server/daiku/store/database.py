@@ -9,13 +9,13 @@ from typing import Any, Protocol, TypeAlias
 from daiku.domain.errors import DaikuError
 
 Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
-"""The values for the `?` of a statement, in their order."""
+"""Values of a statement's `?` placeholders."""
 MOST_MARKS = 250
-"""Values of one statement; the server knows 32,767 of them, an old SQLite 999."""
+"""Maximum number of placeholders in one statement; the server allows 32,767, an old SQLite 999."""
 
 
-def marks(count: int) -> str:
-    """Return the placeholders of so many values: `?, ?, ?`."""
+def build_placeholders(count: int) -> str:
+    """Return `count` placeholders: `?, ?, ?`."""
     return ", ".join("?" * count)
 
 
@@ -23,51 +23,58 @@ class Database(Protocol):
     """One connection in autocommit mode, for all threads. Methods raise DaikuError if the database fails."""
 
     def prepare(self, schema: str) -> None:
-        """Make the tables and indexes of `schema` that are missing; other processes may do the same at this moment."""
+        """Create missing tables and indexes of `schema`; safe in several processes at once."""
         ...
 
     def has(self, table: str) -> bool:
-        """Whether the table is there: who only reads need not make it."""
+        """Return True if the table exists, so that readers need not create it."""
         ...
 
     def has_column(self, table: str, column: str) -> bool:
-        """Return whether the table has the column."""
+        """Return True if the table has the column."""
         ...
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
-        """All rows that a statement gives."""
+        """Execute a statement and return its rows."""
         ...
 
     def first(self, sql: str, values: Values = ()) -> Any:
-        """The first row that a statement gives; None where it gives none."""
+        """Execute a statement and return its first row; None without rows."""
         ...
 
     def write(self, sql: str, values: Values = ()) -> None:
-        """Carry out a statement that gives no rows."""
+        """Execute a statement without rows."""
         ...
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
-        """Carry out a statement once for each of `rows`."""
+        """Execute a statement once for each of `rows`."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Write all that is inside, or nothing; a nested one belongs to the outer one. On a server others write
-        meanwhile: change what was read by one `UPDATE … RETURNING`."""
+        """Commit all writes inside, or roll them back; a nested transaction belongs to the outer one.
+
+        On a server others write meanwhile: read and change in one `UPDATE … RETURNING`.
+        """
         ...
 
     def durable(self) -> AbstractContextManager[None]:
-        """Have what is written inside, and before, survive a power cut; other writes survive the end of the process.
-        It goes around a transaction, and does nothing within one."""
+        """Make writes inside, and before, survive a power failure; others survive only a process crash.
+
+        Wraps a transaction; has no effect within one.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         ...
 
 
 def add_column(db: Database, table: str, column: str, definition: str, fill: str = "") -> None:
-    """Add a column that an earlier version's table lacks. `definition`: its type and default. `fill`: a statement that
-    sets it in existing rows, in the same transaction."""
+    """Add a column that an earlier version's table lacks.
+
+    `definition`: its type and default. `fill`: a statement that sets it in existing rows, in the same
+    transaction.
+    """
     if db.has_column(table, column):
         return
     try:
@@ -76,5 +83,5 @@ def add_column(db: Database, table: str, column: str, definition: str, fill: str
             if fill:
                 db.write(fill)
     except DaikuError:
-        if not db.has_column(table, column):  # else another process added it at this moment
+        if not db.has_column(table, column):  # another process added it concurrently
             raise

@@ -1,4 +1,4 @@
-"""Leases: the right to run in a session, for processes of many machines that share a PostgreSQL database."""
+"""Leases: locks of sessions for processes on several machines that share a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from daiku.store.postgres import PostgresDatabase
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
-"""Time in seconds after which a lease expires, and the work of a dead machine is taken over."""
+"""Time in seconds after which a lease expires, so that another machine can take over."""
 RENEW_SECONDS = 4.0
 """Renewal interval in seconds; three renewals may fail."""
 
@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS leases(
   session TEXT PRIMARY KEY, number INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL);
 """
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
-"""The clock of the database: those of the machines need not agree."""
-# The number only ever rises, so the row stays when a lease is given back.
+"""The database's clock, since clocks of machines may differ."""
+# The fencing token only increases, so the row stays when a lease is released.
 _TAKE = (
     "INSERT INTO leases AS here(session, number, holder, expires)"  # constants
     f" VALUES(?, 1, ?, {_NOW} + {LEASE_SECONDS}) ON CONFLICT(session) DO UPDATE SET number = here.number + 1,"
@@ -39,32 +39,32 @@ _HELD = f"SELECT 1 FROM leases WHERE session = ? AND expires >= {_NOW}"  # noqa:
 
 
 class Lease:
-    """The right to run in one session: a `Lock` that runs out by itself unless it is renewed."""
+    """The lease of one session: a `Lock` that expires unless it is renewed."""
 
     def __init__(self, session: str, leases: Leases) -> None:
         self._session = session
         self._leases = leases
-        self._ours = False
+        self._is_held = False
 
     def acquire(self) -> bool:
-        """Take the lease; False if somebody else holds it. Raises DaikuError."""
-        taken = self._leases.take(self._session)
-        self._ours = self._ours or taken
-        return taken
+        """Acquire the lease; False if another holder has it. Raises DaikuError."""
+        is_acquired = self._leases.acquire_lease(self._session)
+        self._is_held = self._is_held or is_acquired
+        return is_acquired
 
     def is_free(self) -> bool:
-        """Return True if nobody holds it at this moment. Raises DaikuError."""
+        """Return True if nobody holds the lease. Raises DaikuError."""
         return self._leases.is_free(self._session)
 
     def release(self) -> None:
-        """Give the lease back; safe to call twice. If the database is away, the lease expires."""
-        if self._ours:
-            self._ours = False
-            self._leases.give_back(self._session)
+        """Release the lease; safe to call twice. If the database is unreachable, the lease expires."""
+        if self._is_held:
+            self._is_held = False
+            self._leases.release_lease(self._session)
 
 
 class Leases:
-    """The `Locks` of a PostgreSQL database. While there are leases, a thread renews them over its own connection."""
+    """The `Locks` of a PostgreSQL database. A thread renews active leases over its own connection."""
 
     def __init__(self, database: PostgresDatabase, *, renew_seconds: float = RENEW_SECONDS) -> None:
         self._db = database
@@ -89,8 +89,8 @@ class Leases:
             raise LockLost
         return number
 
-    def take(self, session: str) -> bool:
-        """Try to take the lease. It is durable: were it forgotten, its number would be given twice."""
+    def acquire_lease(self, session: str) -> bool:
+        """Try to acquire the lease, durably: otherwise its fencing token could be issued twice."""
         if session in self._numbers:
             return False
         with self._db.durable():
@@ -109,11 +109,11 @@ class Leases:
         return True
 
     def is_free(self, session: str) -> bool:
-        """Return True if nobody holds the lease at this moment."""
+        """Return True if nobody holds the lease."""
         return session not in self._numbers and self._db.first(_HELD, (session,)) is None
 
-    def give_back(self, session: str) -> None:
-        """Let go of the lease."""
+    def release_lease(self, session: str) -> None:
+        """Release the lease."""
         with self._alone:
             number = self._numbers.pop(session, None)
             self._lost.discard(session)
@@ -128,15 +128,15 @@ class Leases:
             log.warning("the lease of %s was not given back: it runs out", session)
 
     def close(self) -> None:
-        """Give back what is still held."""
+        """Release all leases."""
         for session in tuple(self._numbers):
-            self.give_back(session)
+            self.release_lease(session)
 
-    def _renew(self, ended: threading.Event) -> None:
+    def _renew(self, end: threading.Event) -> None:
         """Renew the leases until there are none."""
         own = PostgresDatabase(self._db.url)
         wait = self._renew_seconds
-        while not ended.wait(wait):
+        while not end.wait(wait):
             with self._alone:
                 held = dict(self._numbers)
             try:

@@ -1,4 +1,4 @@
-"""Locks of sessions: in memory, or on a file, which the operating system releases with its process."""
+"""Locks of sessions: in memory, or on a file, which the operating system releases when the process ends."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from daiku.texts.text import text
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(fd: int, *, shared: bool = False) -> None:  # noqa: ARG001  # Windows has no shared locks
+    def _lock_file(fd: int, *, shared: bool = False) -> None:  # noqa: ARG001  # Windows has no shared locks
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _take(fd: int, *, shared: bool = False) -> None:
+    def _lock_file(fd: int, *, shared: bool = False) -> None:
         fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 TRIES, PAUSE = 4, 0.002
-"""Attempts to take a lock, and seconds between them: someone who only asks whether it is free holds it for microseconds."""
+"""Number of attempts to acquire a lock, and pause in seconds: `is_free` holds it for microseconds."""
 
 
-def locks_beside(database: Path) -> Path:
-    """Return the folder of the locks of a database's sessions: one in Daiku's own folder, else named after the file."""
+def get_locks_folder(database: Path) -> Path:
+    """Return the folder of a database's session locks: Daiku's own, or one named after the file."""
     return database.parent / "locks" if database.name == "daiku.db" else Path(f"{database}-locks")
 
 
 class Lock(Protocol):
-    """The right to run in one session."""
+    """The lock of one session."""
 
     def acquire(self) -> bool:
-        """Take the lock; False if somebody else holds it."""
+        """Acquire the lock; False if another holder has it."""
         ...
 
     def is_free(self) -> bool:
-        """Return True if nobody holds it at this moment."""
+        """Return True if nobody holds the lock."""
         ...
 
     def release(self) -> None:
-        """Let go; safe to call twice."""
+        """Release the lock; safe to call twice."""
         ...
 
 
@@ -54,50 +54,52 @@ class Locks(Protocol):
     def of(self, session: str) -> Lock: ...
 
     def holds(self, session: str) -> bool:
-        """Return True if the lock is ours, without asking the system."""
+        """Return True if this process holds the lock, without a system call."""
         ...
 
     def number(self, session: str) -> int | None:
-        """Return the fencing token of a lease: while it is in the database, the session is ours. None for a lock that
-        ends with its process. Raises LockLost."""
+        """Return the fencing token of a lease, with which the session may be written.
+
+        None for a lock that ends with its process. Raises LockLost.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 class LockLost(DaikuError):
-    """Another process has the session: nothing more may be written to it from here."""
+    """Another process holds the session: this one must not write to it any more."""
 
     def __init__(self) -> None:
         super().__init__(Failure(kind="busy", message=text("store.lock_lost"), hint=text("store.taken_over")))
 
 
 class MemoryLock:
-    """A lock that only this process knows. `held` are the sessions that are taken."""
+    """A lock within this process. `held`: ids of the locked sessions."""
 
     def __init__(self, session: str, held: set[str]) -> None:
         self._session = session
         self._held = held
-        self._ours = False
+        self._is_held = False
 
     def acquire(self) -> bool:
         if self._session in self._held:
             return False
         self._held.add(self._session)
-        self._ours = True
+        self._is_held = True
         return True
 
     def is_free(self) -> bool:
         return self._session not in self._held
 
     def release(self) -> None:
-        if self._ours:
+        if self._is_held:
             self._held.discard(self._session)
-            self._ours = False
+            self._is_held = False
 
 
 class MemoryLocks:
-    """The locks of sessions that are in memory."""
+    """The locks of in-memory sessions."""
 
     def __init__(self) -> None:
         self._held: set[str] = set()
@@ -114,7 +116,7 @@ class MemoryLocks:
 
 
 class SessionLock:
-    """A lock that at most one process holds, and once in it. `held`: the names of the locks that are ours."""
+    """A lock that at most one process holds, once. `held`: names of this process's locks."""
 
     def __init__(self, path: Path, held: set[str] | None = None) -> None:
         self._path = path
@@ -122,13 +124,13 @@ class SessionLock:
         self._fd: int | None = None
 
     def acquire(self) -> bool:
-        """Take the lock, as `Lock.acquire`. Raises OSError."""
+        """Acquire the lock, as `Lock.acquire`. Raises OSError."""
         try:
             fd = self._open()
         except FileNotFoundError:  # the first lock of this home
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = self._open()
-        if not _take_soon(fd):
+        if not _try_lock(fd):
             os.close(fd)
             return False
         self._fd = fd
@@ -139,9 +141,9 @@ class SessionLock:
         return os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def is_free(self) -> bool:
-        """Return True if nobody holds the lock, or if its file cannot be opened and so tells nothing.
+        """Return True if nobody holds the lock, or if its file cannot be opened.
 
-        The lock is shared meanwhile: others who ask at the same moment see it free too.
+        The lock is shared meanwhile, so that concurrent checks see it as free.
         """
         if self._path.stem in self._held:
             return False
@@ -150,7 +152,7 @@ class SessionLock:
         except OSError:
             return True
         try:
-            _take(fd, shared=True)
+            _lock_file(fd, shared=True)
         except OSError:
             return False
         finally:
@@ -164,11 +166,11 @@ class SessionLock:
             self._fd = None
 
 
-def _take_soon(fd: int) -> bool:
-    """Try to take the lock of an open file."""
+def _try_lock(fd: int) -> bool:
+    """Try to lock an open file a few times."""
     for attempt in range(TRIES):
         try:
-            _take(fd)
+            _lock_file(fd)
         except OSError:
             if attempt + 1 < TRIES:
                 sleep(PAUSE)
@@ -178,7 +180,7 @@ def _take_soon(fd: int) -> bool:
 
 
 class FileLocks(MemoryLocks):
-    """The locks of sessions in a file: for the processes of one machine."""
+    """The session locks of a database file, for the processes of one machine."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from daiku.dataclass import dataclass
-from daiku.store.backup import backups_of
-from daiku.store.lock import SessionLock, locks_beside
+from daiku.store.backup import list_backups
+from daiku.store.lock import SessionLock, get_locks_folder
 
 SIDE_FILES = ("", "-wal", "-shm")
 """Suffixes of the files that make up one SQLite database in WAL mode."""
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of damaged pages; the second one is of a name in the schema that is no UTF-8."""
+"""Exceptions of damaged pages; the second one is a name in the schema that is not UTF-8."""
 _HEADER = 100
 """Length in bytes of a SQLite file's header."""
 _LOCK_SECONDS = 60.0
@@ -41,7 +41,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of the file: its name, its columns, and the columns of its primary key, empty for a rowid table."""
+    """A table: its name, its number of columns, and its primary key columns; empty for a rowid table."""
 
     name: str
     columns: int
@@ -49,10 +49,10 @@ class _Table:
 
 
 def repair(path: Path) -> Recovery | None:
-    """Replace a damaged database file by a rebuilt one; None if it is sound, or another process repaired it.
+    """Replace a damaged database file by a rebuilt one; None if it is sound or was repaired meanwhile.
 
-    The damaged file is renamed and never deleted. Raises OSError if the folder cannot be written, BlockingIOError if a
-    run of another process is writing to the file.
+    The damaged file is renamed, never deleted. Raises OSError if the folder cannot be written,
+    BlockingIOError if another process is writing to the file.
     """
     lock = SessionLock(Path(f"{path}.repair"))
     end = time.monotonic() + _LOCK_SECONDS
@@ -62,9 +62,9 @@ def repair(path: Path) -> Recovery | None:
         time.sleep(0.05)
     try:
         if not is_sound(path):
-            if any(not SessionLock(lock).is_free() for lock in locks_beside(path).glob("*.lock")):
+            if any(not SessionLock(lock).is_free() for lock in get_locks_folder(path).glob("*.lock")):
                 raise BlockingIOError(f"a run is writing to {path}")
-            return _rebuild(path)
+            return _rebuild_file(path)
         return None
     finally:
         lock.release()
@@ -86,8 +86,8 @@ def is_sound(path: Path) -> bool:
     return True
 
 
-def _rebuild(path: Path) -> Recovery:
-    backup = next(iter(backups_of(path)), None)
+def _rebuild_file(path: Path) -> Recovery:
+    backup = next(iter(list_backups(path)), None)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".repair-") as folder:
         copy = _copy_padded(path, Path(folder) / "damaged.db")
         target = Path(folder) / "rebuilt.db"
@@ -151,32 +151,34 @@ def _fill(new: sqlite3.Connection, copy: Path, backup: Path | None, aside: Path)
 
 
 def _read_schema(db: sqlite3.Connection) -> list[str]:
-    """Return the statements that create tables and indexes, without those of search indexes, which are derived."""
+    """Return the statements that create tables and indexes, without derived search indexes."""
     try:
-        found: list[tuple[str, str]] = db.execute(
+        rows: list[tuple[str, str]] = db.execute(
             "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
             " AND name NOT LIKE '%!_index!_%' ESCAPE '!' AND name NOT LIKE '%!_index%' ESCAPE '!'"
             " ORDER BY type DESC, rowid"
         ).fetchall()
     except _UNREADABLE:
         return []
-    return [sql for _, sql in found if sql.upper().startswith("CREATE ") and " VIRTUAL " not in sql.upper()]
+    return [sql for _, sql in rows if sql.upper().startswith("CREATE ") and " VIRTUAL " not in sql.upper()]
 
 
 def _list_tables(db: sqlite3.Connection) -> list[_Table]:
     """Return the tables of a sound database, those with a simple key first: their keys name groups of others."""
-    found: list[_Table] = []
+    tables: list[_Table] = []
     for _, name, kind, _, without_rowid, _ in db.execute("PRAGMA main.table_list").fetchall():
         if kind != "table" or name.startswith("sqlite_"):
             continue
         columns = db.execute(f'PRAGMA table_info("{name}")').fetchall()
         keys = sorted((c[5], c[1]) for c in columns if c[5])
-        found.append(_Table(name, len(columns), tuple(column for _, column in keys) if without_rowid else ()))
-    return sorted(found, key=lambda t: (len(t.key) > 1, t.name))
+        tables.append(
+            _Table(name, len(columns), tuple(column for _, column in keys) if without_rowid else ())
+        )
+    return sorted(tables, key=lambda t: (len(t.key) > 1, t.name))
 
 
 def _is_table_sound(db: sqlite3.Connection, name: str) -> bool:
-    """Return True if SQLite finds no damage in the table: a wrong pointer may hide rows without a read error."""
+    """Return True if SQLite finds no damage in the table: a wrong pointer may hide rows silently."""
     try:
         return db.execute(f"PRAGMA quick_check('{name}')").fetchall() == [("ok",)] and _has_table(db, name)
     except _UNREADABLE:
@@ -237,20 +239,20 @@ def _read_rows(
 
 
 def _list_groups(db: sqlite3.Connection, table: _Table, keys: set[str], lost: set[object]) -> list[object]:
-    """Return the values of the first key column: walk the index from both ends, then add the keys of other tables."""
+    """Return the values of the first key column, from both ends of the index and from other tables."""
     column = f'"{table.key[0]}"'
-    found: dict[object, None] = {}
+    groups: dict[object, None] = {}
     for function, sign in (("MIN", ">"), ("MAX", "<")):
-        at: object = None
+        value: object = None
         while True:
-            where = "" if at is None else f"WHERE {column} {sign} ?"
+            where = "" if value is None else f"WHERE {column} {sign} ?"
             sql = f'SELECT {function}({column}) FROM "{table.name}" {where}'  # noqa: S608  # names of the schema
             try:
-                at = db.execute(sql, () if at is None else (at,)).fetchone()[0]
+                value = db.execute(sql, () if value is None else (value,)).fetchone()[0]
             except _UNREADABLE:
                 lost.add(table.name)
                 break
-            if at is None:
-                return list(found)  # the walk reached the other end
-            found[at] = None
-    return [*found, *sorted(keys - found.keys())]
+            if value is None:
+                return list(groups)  # the walk reached the other end
+            groups[value] = None
+    return [*groups, *sorted(keys - groups.keys())]

@@ -1,4 +1,4 @@
-"""A SQLite file as a `Database`: write-ahead log, private to its owner, shared by processes, failures as DaikuError."""
+"""A SQLite file as a `Database`: write-ahead log, private to its owner, failures as DaikuError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
-from daiku.store.lock import locks_beside
+from daiku.store.lock import get_locks_folder
 from daiku.texts.text import Text, text
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
-"""The library here, and the oldest one that knows STRICT tables."""
+"""Version of the SQLite library, and the first one with STRICT tables."""
 SMALLEST_BYTES = 512
-"""Size in bytes of the smallest page of a SQLite file."""
+"""Minimum size in bytes of a page of a SQLite file."""
 BUSY_SECONDS = 10.0
-"""How long a statement waits for another program that holds the file."""
+"""Timeout in seconds of a statement while another process holds the file."""
 IN_MEMORY = ":memory:"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""Exceptions of a failing file; the second is a text that is not UTF-8."""
+"""Exceptions of a failing file; the second one is a text that is not UTF-8."""
 
 
 class SqliteDatabase:
@@ -47,18 +47,21 @@ class SqliteDatabase:
         recovery: Recovery | None = None,
         read_only: bool = False,
     ) -> None:
-        """`path` is marked as suspect when SQLite finds damage, so that the next process repairs it. `recovery` is the
-        repair that preceded this connection. A `read_only` one gets its missing tables and nothing else."""
+        """Wrap a connection.
+
+        `path` is marked as suspect when SQLite finds damage, so that the next process repairs it. `recovery`:
+        the repair on opening. `read_only`: only missing tables are created.
+        """
         self.recovery, self._read_only, self._path, self.checked = recovery, read_only, path, False
         self._inode = 0 if path is None else path.stat().st_ino
         self._connection = connection
-        self._execute = connection.execute  # bound once: every step of a run writes
+        self._execute = connection.execute  # bound once for speed: every step of a run writes
         self._alone = threading.RLock()
 
     def prepare(self, schema: str) -> None:
         if self._read_only:
             schema = f"PRAGMA query_only=OFF; {schema}; PRAGMA query_only=ON"
-        ends = time.monotonic() + BUSY_SECONDS
+        deadline = time.monotonic() + BUSY_SECONDS
         while True:
             with self._alone:
                 try:
@@ -66,7 +69,7 @@ class SqliteDatabase:
                     return
                 except _ERRORS as wrong:
                     # SQLite does not wait where several processes create the same tables.
-                    if fault_of(wrong) != "held" or time.monotonic() > ends:
+                    if classify_fault(wrong) != "held" or time.monotonic() > deadline:
                         raise self._fault(wrong) from wrong
             time.sleep(0.02)
 
@@ -112,7 +115,7 @@ class SqliteDatabase:
     @contextmanager
     def durable(self) -> Generator[None]:
         with self._alone:
-            if self._connection.in_transaction:  # how it ends was said as it began
+            if self._connection.in_transaction:  # the outer transaction decides durability
                 yield
                 return
             self.write("PRAGMA synchronous=FULL")
@@ -126,7 +129,7 @@ class SqliteDatabase:
             self._connection.close()
 
     def was_replaced(self) -> bool:
-        """Return True if another process has put a repaired file in the place of the one that is open here."""
+        """Return True if another process replaced the open file by a repaired one."""
         if self._path is None or self._inode == 0:
             return False
         try:
@@ -135,14 +138,14 @@ class SqliteDatabase:
             return False
 
     def report_damage(self) -> DatabaseFault:
-        """Mark the file, so that the next process repairs it, and return the error."""
+        """Mark the file for repair by the next process, and return the error."""
         if self._path is not None:
             with suppress(OSError):
-                suspect_mark(self._path).touch(0o600)
+                get_suspect_mark(self._path).touch(0o600)
         return DatabaseFault("damaged")
 
     def _fault(self, wrong: Exception) -> DatabaseFault:
-        fault = fault_of(wrong)
+        fault = classify_fault(wrong)
         if fault == "damaged":
             return self.report_damage()
         if fault == "broken" and self._path is not None and _is_disk_full(self._path.parent):
@@ -151,9 +154,9 @@ class SqliteDatabase:
 
 
 class _Transaction:
-    """A class and no generator: every step of a run and every change of a playbook begins and ends one."""
+    """A transaction as a class, which is faster than a generator: every step of a run uses one."""
 
-    __slots__ = ("_alone", "_connection", "_database", "_end", "_undo")
+    __slots__ = ("_alone", "_connection", "_database", "_end", "_rollback")
 
     def __init__(
         self, database: SqliteDatabase, connection: sqlite3.Connection, alone: threading.RLock
@@ -163,7 +166,7 @@ class _Transaction:
     def __enter__(self) -> None:
         self._alone.acquire()
         try:
-            begin, self._end, self._undo = _WITHIN if self._connection.in_transaction else _OUTER
+            begin, self._end, self._rollback = _NESTED if self._connection.in_transaction else _OUTER
             self._database.write(begin)
         except BaseException:
             self._alone.release()
@@ -177,25 +180,25 @@ class _Transaction:
                 try:
                     self._database.write(self._end)
                 except BaseException:
-                    self._take_back()
+                    self._roll_back()
                     raise
             else:
-                self._take_back()
+                self._roll_back()
         finally:
             self._alone.release()
 
-    def _take_back(self) -> None:
+    def _roll_back(self) -> None:
         if self._connection.in_transaction:  # some failures have ended it already
-            for statement in self._undo:
+            for statement in self._rollback:
                 self._database.write(statement)
 
 
 _OUTER = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
-_WITHIN = ("SAVEPOINT inner", "RELEASE inner", ("ROLLBACK TO inner", "RELEASE inner"))
+_NESTED = ("SAVEPOINT inner", "RELEASE inner", ("ROLLBACK TO inner", "RELEASE inner"))
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
-_WHY: dict[Fault, Text] = {
+_CAUSES: dict[Fault, Text] = {
     "damaged": text("store.damaged"),
     "held": text("store.held"),
     "full": text("store.full"),
@@ -216,9 +219,11 @@ _HINTS: dict[Fault, Text] = {
 
 
 def connect(path: Path | None, schema: str) -> SqliteDatabase:
-    """Open the database file `path` and make the tables of `schema` that it lacks; None is a database in memory.
-    Creates file and folder readable by their owner only, whatever the umask. A file that may only be read is copied
-    into memory, and writing to it fails. Raises UsageError where the file cannot be used."""
+    """Open the database file `path` and create missing tables of `schema`; None is a database in memory.
+
+    The file and its folder are readable by their owner only, whatever the umask. A read-only file is copied
+    into memory, and writing to it fails. Raises UsageError if the file cannot be used.
+    """
     if path is None:
         return _connect(IN_MEMORY, schema)
     try:
@@ -226,28 +231,28 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
     except DatabaseFault as wrong:
         fault = wrong.fault
     except OSError as wrong:
-        fault = fault_of(wrong)
+        fault = classify_fault(wrong)
     if fault in ("forbidden", "unreachable"):
         with suppress(OSError, sqlite3.Error, DaikuError):
             copy = SqliteDatabase(_copy_to_memory(path), read_only=True)
             copy.prepare(schema)
             return copy
-    message = text("store.unusable", path=str(path), why=_WHY[fault])
+    message = text("store.unusable", path=str(path), why=_CAUSES[fault])
     raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[fault]))
 
 
 def explain(fault: Fault) -> tuple[Text, Text]:
-    """Why a file cannot be used, as the end of a sentence, and what to do."""
-    return _WHY[fault], _HINTS[fault]
+    """Return why a file cannot be used, as the end of a sentence, and what to do."""
+    return _CAUSES[fault], _HINTS[fault]
 
 
-def fault_of(wrong: Exception) -> Fault:
-    """What is wrong with the file."""
+def classify_fault(wrong: Exception) -> Fault:
+    """Return the kind of failure of the file."""
     code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return "damaged"
     if isinstance(wrong, sqlite3.OperationalError | UnicodeDecodeError) and not code:
-        return "damaged"  # a text that is no UTF-8
+        return "damaged"  # a text that is not UTF-8
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(wrong, BlockingIOError):
         return "held"
     if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
@@ -258,10 +263,10 @@ def fault_of(wrong: Exception) -> Fault:
 
 
 class DatabaseFault(DaikuError):
-    """The file failed while it was used."""
+    """A failure of the file during use."""
 
     def __init__(self, fault: Fault) -> None:
-        message = text("store.cannot_record", why=_WHY[fault])
+        message = text("store.cannot_record", why=_CAUSES[fault])
         if fault == "damaged":
             message = text("store.conversations_damaged")
         elif fault == "held":
@@ -271,7 +276,7 @@ class DatabaseFault(DaikuError):
         self.fault: Fault = fault
 
 
-def suspect_mark(path: Path) -> Path:
+def get_suspect_mark(path: Path) -> Path:
     """Return the file that marks a database as damaged for the next process that opens it."""
     return Path(f"{path}.suspect")
 
@@ -279,7 +284,7 @@ def suspect_mark(path: Path) -> Path:
 def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     recovery, suspect = None, False
-    if not _create_private(path) and (suspect := suspect_mark(path).exists() or _was_cut(path)):
+    if not _create_private(path) and (suspect := get_suspect_mark(path).exists() or _was_cut(path)):
         recovery = _repair(path)
     try:
         return _connect(path, schema, marked=path, recovery=recovery, checked=suspect)
@@ -290,28 +295,29 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
 
 
 def _repair(path: Path) -> Recovery | None:
-    """Repair a damaged file. Raises UsageError if nothing of it is left and there is no backup; OSError."""
-    from daiku.store.backup import backups_of  # when used
+    """Repair a damaged file. Raises UsageError if nothing is left and there is no backup; OSError."""
+    from daiku.store.backup import list_backups  # when used
     from daiku.store.salvage import repair  # when used
 
-    if not backups_of(path):
+    if not list_backups(path):
         if path.stat().st_size == 0:
             message = text("store.emptied", path=str(path))
             raise UsageError(Failure(kind="usage", message=message, hint=text("store.bring_back")))
         if path.stat().st_size < SMALLEST_BYTES or not _has_header(path):  # nothing can be read, or not ours
             raise DatabaseFault("damaged")
     recovery = repair(path)
-    suspect_mark(path).unlink(missing_ok=True)
+    get_suspect_mark(path).unlink(missing_ok=True)
     if recovery is not None:
-        found = (path, recovery.rows, recovery.complete, recovery.backup, recovery.damaged)
-        log.warning("repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s", *found)
+        details = (path, recovery.rows, recovery.complete, recovery.backup, recovery.damaged)
+        log.warning("repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s", *details)
     return recovery
 
 
 def open_erasing(path: Path | None, schema: str) -> SqliteDatabase:
-    """Open a database file whose deleted rows are overwritten, or one in memory, for what must be forgotten.
+    """Open a database file that overwrites deleted rows, or one in memory.
 
-    Raises DatabaseFault, OSError."""
+    Raises DatabaseFault, OSError.
+    """
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _create_private(path)
@@ -326,7 +332,7 @@ def _connect(
     recovery: Recovery | None = None,
     checked: bool = False,
 ) -> SqliteDatabase:
-    database = SqliteDatabase(_connection(file), path=marked, recovery=recovery)
+    database = SqliteDatabase(_open_connection(file), path=marked, recovery=recovery)
     database.checked = checked
     try:
         database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
@@ -336,22 +342,22 @@ def _connect(
     return database
 
 
-def _connection(file: Path | str) -> sqlite3.Connection:
+def _open_connection(file: Path | str) -> sqlite3.Connection:
     try:
         return sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False)
     except sqlite3.Error as wrong:
-        raise DatabaseFault(fault_of(wrong)) from wrong
+        raise DatabaseFault(classify_fault(wrong)) from wrong
 
 
 def _copy_to_memory(path: Path) -> sqlite3.Connection:
-    """Return a copy of a database file with its write-ahead log; a missing file is empty. Raises OSError, sqlite3.Error.
+    """Return a copy of a database file with its write-ahead log; a missing file is empty.
 
-    SQLite cannot open a write-ahead log in a folder that it may not write.
+    SQLite cannot open a write-ahead log in a read-only folder. Raises OSError, sqlite3.Error.
     """
     import tempfile  # when used
 
     names = {entry.name for entry in path.parent.iterdir()}  # a folder that cannot be read is not empty
-    connection = _connection(IN_MEMORY)
+    connection = _open_connection(IN_MEMORY)
     with tempfile.TemporaryDirectory(prefix="daiku-") as folder:
         for name in {path.name, f"{path.name}-wal"} & names:
             shutil.copyfile(path.with_name(name), Path(folder, name))
@@ -369,11 +375,11 @@ def _create_private(path: Path) -> bool:
 
 
 def _was_cut(path: Path) -> bool:
-    """Return True if the file is shorter than any database, although it was in use before."""
+    """Return True if the file is shorter than any database although it was used before."""
     size = path.stat().st_size
     if size:
         return size < SMALLEST_BYTES
-    return next(locks_beside(path).glob("*.lock"), None) is not None
+    return next(get_locks_folder(path).glob("*.lock"), None) is not None
 
 
 def _has_header(path: Path) -> bool:

@@ -1,1 +1,1 @@
-"""The tools that agents can call; all of them are in one table."""
+"""Tools that agents can call, all listed in one table."""

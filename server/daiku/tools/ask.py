@@ -1,4 +1,4 @@
-"""The question to the person: the loop itself carries it out, so that it survives a restart."""
+"""The tool user/ask, which the run loop handles, so that a question survives a restart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class AskArgs(Args):
@@ -16,8 +16,8 @@ class AskArgs(Args):
 
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
-    """Return an error: valid questions are handled by the loop, so this runs only for wrong arguments."""
-    return failed("user__ask needs a `question`.")
+    """Return an error: the loop handles valid questions, so this runs only for invalid arguments."""
+    return build_failure("user__ask needs a `question`.")
 
 
 ASK_TOOLS = (

@@ -1,4 +1,4 @@
-"""How a tool call is displayed: an icon, a localized label, and a template that shows its arguments."""
+"""Display of a tool call: an icon, a localized label, and a template for its arguments."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from daiku.domain.labels import Label
 
 _FIELD = re.compile(r"\{([^}]+)\}")
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
-_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(\S.*)$", re.MULTILINE)
+_PATCHED_FILE = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """`icon` is a codicon, `label` what is done.
+    """The display of a tool: `icon` is a codicon, `label` is the action.
 
-    `subject` says to what: `{path}` is an argument of the call, `{path|glob}` the first that is there, a part in
-    brackets is left out where it is empty. `{lines}` are the lines that are meant, `{files}` the files that a patch
-    names, `{agents}` those who get the requests.
+    `subject` is a template: `{path}` is an argument of the call, `{path|glob}` the first of these that has a
+    value, and a part in brackets is left out if it is empty. `{lines}` is the line range, `{files}` the files
+    of a patch, `{agents}` the agents of the requests.
 
-    In the terminal a `slow` tool is shown before it ends. Of a good `answer` a person is told its first line, its
-    size (where it is for the model to read), or nothing (where the nested runs have said it).
+    The terminal shows a `slow` tool before it ends. Of a successful `answer` it shows the first line, the
+    size (if only the model reads it), or nothing (if nested runs have shown it).
     """
 
     icon: str
@@ -35,26 +35,27 @@ class Face:
     answer: Literal["line", "size", "nothing"] = "line"
 
 
-def subject_of(face: Face, args: JsonObject) -> str:
-    """What a call is about, as `face` says it. The panel's `toolFace.ts` reads the same templates."""
+def format_subject(face: Face, args: JsonObject) -> str:
+    """Format the template of `face` with the call's arguments. The panel's `toolFace.ts` parses the same
+    templates."""
 
-    def optional(part: re.Match[str]) -> str:
-        return part[1] if any(_value(field[1], args) for field in _FIELD.finditer(part[1])) else ""
+    def expand_optional(part: re.Match[str]) -> str:
+        return part[1] if any(_find_value(field[1], args) for field in _FIELD.finditer(part[1])) else ""
 
-    return _FIELD.sub(lambda field: _value(field[1], args), _OPTIONAL.sub(optional, face.subject))
+    return _FIELD.sub(lambda field: _find_value(field[1], args), _OPTIONAL.sub(expand_optional, face.subject))
 
 
-def _value(names: str, args: JsonObject) -> str:
-    values = (_argument(name, args) if name.isidentifier() else name for name in names.split("|"))
+def _find_value(names: str, args: JsonObject) -> str:
+    values = (_format_argument(name, args) if name.isidentifier() else name for name in names.split("|"))
     return next((value for value in values if value), "")
 
 
-def _argument(name: str, args: JsonObject) -> str:
+def _format_argument(name: str, args: JsonObject) -> str:
     match name:
         case "lines":
-            return _lines(args)
+            return _format_lines(args)
         case "files":
-            return ", ".join(dict.fromkeys(_PATCHED.findall(_text(args.get("patch")))))
+            return ", ".join(dict.fromkeys(_PATCHED_FILE.findall(_format_value(args.get("patch")))))
         case "agents":
             requests = args.get("requests")
             agents = (
@@ -62,25 +63,28 @@ def _argument(name: str, args: JsonObject) -> str:
                 if isinstance(requests, list)
                 else []
             )
-            return _text(agents)
+            return _format_value(agents)
         case _:
-            return _text(args.get(name))
+            return _format_value(args.get(name))
 
 
-def _text(value: JsonValue) -> str:
+def _format_value(value: JsonValue) -> str:
     match value:
         case bool():
             return ""
         case str() | int() | float():
             return str(value)
         case list():
-            return ", ".join(map(_text, value))
+            return ", ".join(map(_format_value, value))
         case _:
             return ""
 
 
-def _lines(args: JsonObject) -> str:
-    start, end = _text(args.get("start_line")) or _text(args.get("line")), _text(args.get("end_line"))
+def _format_lines(args: JsonObject) -> str:
+    start, end = (
+        _format_value(args.get("start_line")) or _format_value(args.get("line")),
+        _format_value(args.get("end_line")),
+    )
     if end and end != start:
         return f":{start or 1}–{end}"
     return f":{start}" if start else ""

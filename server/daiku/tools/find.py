@@ -1,15 +1,15 @@
-"""Tools that are not sent with every request: found by words, and called by name."""
+"""Tools for deferred tools, which are not part of every request: find them, and call them by name."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from daiku.core.calls.findtools import found_tools
 from daiku.domain.base import JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.run.rules.calls.findtools import search_tools
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class FindArgs(Args):
@@ -22,15 +22,14 @@ class CallArgs(Args):
 
 
 async def find(args: FindArgs, context: ToolContext) -> ToolResult:
-    """The tools that match, with their arguments."""
-    known = context.toolset()
-    return ToolResult(ok=True, text=found_tools(args.query, known.deferred, known.offered))
+    """Return the matching tools with their arguments."""
+    toolset = context.toolset()
+    return ToolResult(ok=True, text=search_tools(args.query, toolset.deferred, toolset.offered))
 
 
 async def call(_args: CallArgs, _context: ToolContext) -> ToolResult:
-    """Return an error: a call with a tool's name is carried out as a call of that tool, so this runs only for
-    one without."""
-    return failed("tools__call needs the name of a `tool`. tools__find lists the names.")
+    """Return an error: a call with a tool's name runs as that tool, so this runs only without a name."""
+    return build_failure("tools__call needs the name of a `tool`. tools__find lists the names.")
 
 
 FIND_TOOLS = (

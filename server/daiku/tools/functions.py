@@ -1,4 +1,4 @@
-"""`@tool`: people's own functions as tools: schema from type hints and docstring, what they return as result."""
+"""The decorator `@tool`: functions as tools, with a schema from type hints and docstring."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast, get_args, overload
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.texts.rules.patterns import lazy
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 if TYPE_CHECKING:
     from daiku.tools.signature import Signature
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AnyFunction = Callable[..., object]
 
 DEFAULT_SECONDS = 600.0
-"""The time of a call where the tool says none: nothing that never ends holds up a run for ever."""
+"""Seconds of the default timeout of a call, so that no call blocks a run forever."""
 _NAME = lazy(r"[\w.-]+(?:/[\w.-]+)?")
 
 
@@ -47,55 +47,62 @@ def tool(
 ) -> Tool | Callable[[AnyFunction], Tool]:
     """Make a function a tool: `@tool`, or `@tool(name=…, effect=…, parallel=…, timeout=…)` (R1.19, R1.36).
 
-    The model is told the docstring, and of each parameter its type, its text in the docstring (in the form of
-    Google, NumPy or reST) and whether it may be left out. A parameter annotated `ToolContext` is handed in and not
-    shown. A synchronous function runs in a thread (R1.74), one that is `async` on the event loop. It returns text,
-    or anything that pydantic can write as JSON; what it raises is the failure of its call, not of the run.
+    The model gets the docstring, and for each parameter its type, its text in the docstring (Google, NumPy,
+    or reST), and whether it is optional. A parameter annotated `ToolContext` is filled in and not shown. A
+    synchronous function runs in a thread (R1.74), an `async` one on the event loop. It returns text, or
+    anything that pydantic can write as JSON; an exception fails its call, not the run.
 
-    `effect` is what a call changes: it decides whether a person is asked first. With `parallel`, calls of one reply
-    may run side by side. `timeout` is in seconds, 0 means ten minutes. Raises TypeError or ValueError that names
-    the argument, or the parameter of the function, that is wrong."""
-    made = partial(_tool_of, name=name, effect=effect, parallel=parallel, timeout=timeout)
-    names = _local_names()
-    return partial(made, names=names) if function is None else made(function, names=names)
+    `effect` is what a call changes; it decides whether the user must approve. With `parallel`, calls of one
+    reply may run in parallel. `timeout` is in seconds, 0 means ten minutes. Raises TypeError or ValueError
+    that names the wrong argument, or the wrong parameter of the function.
+    """
+    build = partial(_build_tool, name=name, effect=effect, parallel=parallel, timeout=timeout)
+    names = _read_local_names()
+    return partial(build, names=names) if function is None else build(function, names=names)
 
 
 def as_tool(function: AnyFunction) -> Tool:
-    """A plain function as a tool that changes nothing (R1.19). Raises as `tool`."""
-    return _tool_of(function, name="", effect="none", parallel=False, timeout=0, names={})
+    """Convert a function to a tool without effects (R1.19). Raises as `tool`."""
+    return _build_tool(function, name="", effect="none", parallel=False, timeout=0, names={})
 
 
-def as_tools(given: Iterable[object]) -> tuple[Tool | str, ...]:
-    """Tools as an agent is given them: functions become tools, names and patterns of built-in tools stay. Raises
-    TypeError for what is no tool, ValueError for two of one name; both name the argument `tools`."""
-    if isinstance(given, str) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # people's own code
-        raise TypeError(f"tools must be a list or tuple of tools, not {_shown(given)}: write tools=(…,)")
-    found: list[Tool | str] = []
-    for place, each in enumerate(given):
-        if isinstance(each, Tool | str):
-            found.append(each)
-        elif callable(each):
-            found.append(as_tool(each))
+def as_tools(items: Iterable[object]) -> tuple[Tool | str, ...]:
+    """Convert an agent's tools: functions become tools, names and patterns of built-in tools stay.
+
+    Raises TypeError for anything else, ValueError for a duplicate name; both name the argument `tools`.
+    """
+    if isinstance(items, str) or not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # people's own code
+        raise TypeError(
+            f"tools must be a list or tuple of tools, not {_describe_value(items)}: write tools=(…,)"
+        )
+    converted: list[Tool | str] = []
+    for index, item in enumerate(items):
+        if isinstance(item, Tool | str):
+            converted.append(item)
+        elif callable(item):
+            converted.append(as_tool(item))
         else:
             raise TypeError(
-                f"tools[{place}] must be a function, a Tool or the name of a built-in tool, not {_shown(each)}"
+                f"tools[{index}] must be a function, a Tool or the name of a built-in tool, not {_describe_value(item)}"
             )
-    names = [each.name for each in found if isinstance(each, Tool)]
-    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-        raise ValueError(f"tools has two tools named {twice!r}: give one of them another name, @tool(name=…)")
-    return tuple(found)
+    names = [item.name for item in converted if isinstance(item, Tool)]
+    if (duplicate := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise ValueError(
+            f"tools has two tools named {duplicate!r}: give one of them another name, @tool(name=…)"
+        )
+    return tuple(converted)
 
 
-def _tool_of(
+def _build_tool(
     function: AnyFunction, *, name: str, effect: Effect, parallel: bool, timeout: float, names: dict[str, Any]
 ) -> Tool:
     from daiku.tools.signature import read_docstring, read_signature  # when used
 
     if not callable(function):
-        raise TypeError(f"tool takes a function, not {_shown(function)}")
+        raise TypeError(f"tool takes a function, not {_describe_value(function)}")
     if isinstance(function, type):
         raise TypeError(f"tool takes a function, not the class {function.__name__}: give one of its methods")
-    called = _checked_name(name or getattr(function, "__name__", ""))
+    called = _check_name(name or getattr(function, "__name__", ""))
     if effect not in get_args(Effect):
         raise ValueError(
             f"effect of the tool {called!r} must be one of {', '.join(get_args(Effect))}, not {effect!r}"
@@ -104,20 +111,20 @@ def _tool_of(
         raise ValueError(
             f"timeout of the tool {called!r} must be a number of seconds, 0 or more, not {timeout!r}"
         )
-    about, parameters = read_docstring(_docstring(function))
+    description, parameters = read_docstring(_find_docstring(function))
     signature = read_signature(function, called, parameters, names)
     return Tool(
         called,
         effect,
         signature.args,
-        _Call(called, function, signature, _is_async(function)),
+        _FunctionCall(called, function, signature, _is_async(function)),
         parallel=bool(parallel),
         timeout=timeout or DEFAULT_SECONDS,
-        description=about or called,
+        description=description or called,
     )
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     if name == "<lambda>" or not name:
         raise ValueError("a tool that is no named function needs a name: tool(name=…)")
     if not _NAME.fullmatch(name):
@@ -127,35 +134,35 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _docstring(function: AnyFunction) -> str:
-    own = function.func if isinstance(function, partial) else function
-    if not inspect.isroutine(own):
-        own = type(own).__call__ if own.__doc__ == type(own).__doc__ is None else own
-    return own.__doc__ or ""
+def _find_docstring(function: AnyFunction) -> str:
+    target = function.func if isinstance(function, partial) else function
+    if not inspect.isroutine(target):
+        target = type(target).__call__ if target.__doc__ == type(target).__doc__ is None else target
+    return target.__doc__ or ""
 
 
 def _is_async(function: AnyFunction) -> bool:
-    """Whether calling it gives a coroutine; also of a partial and of an object with such a `__call__`."""
+    """Return True if a call returns a coroutine; also for a partial and an object with such a `__call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004  # asked for its kind, not whether there is one
+        getattr(type(function), "__call__", None)  # noqa: B004  # its kind matters, not its presence
     )
 
 
-def _local_names() -> dict[str, Any]:
-    """The names around the decorated function: a type that is local there can stand in its hints."""
-    here = inspect.currentframe()
-    caller = here.f_back.f_back if here is not None and here.f_back is not None else None
+def _read_local_names() -> dict[str, Any]:
+    """Return the local names around the decorated function, which its type hints may use."""
+    frame = inspect.currentframe()
+    caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     return {} if caller is None or caller.f_locals is caller.f_globals else dict(caller.f_locals)
 
 
-def _shown(value: object) -> str:
-    written = repr(value)
-    return f"{type(value).__name__} {written if len(written) <= 60 else written[:60] + '…'}"
+def _describe_value(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:60] + '…'}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """What `Tool.run` is of a function: calls it with its arguments, on the loop or in a thread."""
+class _FunctionCall:
+    """`Tool.run` of a function: calls it with its arguments, on the loop or in a thread."""
 
     name: str
     function: AnyFunction
@@ -166,58 +173,64 @@ class _Call:
         from daiku.tools.threads import CalledExit  # when used
 
         try:
-            return await (self._on_loop(args, context) if self.on_loop else self._in_thread(args, context))
+            return await (
+                self._run_on_loop(args, context) if self.on_loop else self._run_in_thread(args, context)
+            )
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            return failed(
+            return build_failure(
                 f"{self.name} was cancelled from within: it must not await what it cancelled itself."
             )
         except (CalledExit, SystemExit) as error:
-            what = error.args[0] if isinstance(error, CalledExit) else type(error).__name__
-            return failed(
-                f"{self.name} ended by {what}: return a value, or raise an Exception that says what is wrong."
+            cause = error.args[0] if isinstance(error, CalledExit) else type(error).__name__
+            return build_failure(
+                f"{self.name} ended by {cause}: return a value, or raise an Exception that says what is wrong."
             )
 
-    async def _on_loop(self, args: Args, context: ToolContext) -> ToolResult:
+    async def _run_on_loop(self, args: Args, context: ToolContext) -> ToolResult:
         from daiku.tools.threads import TOOL_THREADS  # when used
 
-        waited = self._called(args, context)
-        value: object = await cast("Awaitable[object]", waited) if isinstance(waited, Awaitable) else waited
+        returned = self._call_function(args, context)
+        value: object = (
+            await cast("Awaitable[object]", returned) if isinstance(returned, Awaitable) else returned
+        )
         if isinstance(value, str | None):
-            return result_of(self.name, value)
-        return await TOOL_THREADS.run(partial(result_of, self.name, value))  # a large one takes its time
+            return build_result(self.name, value)
+        # In a thread, because converting a large value takes time.
+        return await TOOL_THREADS.run(partial(build_result, self.name, value))
 
-    async def _in_thread(self, args: Args, context: ToolContext) -> ToolResult:
+    async def _run_in_thread(self, args: Args, context: ToolContext) -> ToolResult:
         from daiku.tools.threads import TOOL_THREADS  # when used
 
-        events = _FromThread(context.emit, asyncio.get_running_loop()) if self.signature.context else None
-        handed = context if events is None else replace(context, emit=events)
+        emitter = _ThreadEmitter(context.emit, asyncio.get_running_loop()) if self.signature.context else None
+        thread_context = context if emitter is None else replace(context, emit=emitter)
         try:
-            return await TOOL_THREADS.run(lambda: result_of(self.name, self._called(args, handed)))
+            return await TOOL_THREADS.run(
+                lambda: build_result(self.name, self._call_function(args, thread_context))
+            )
         finally:
-            if events is not None:
-                events.open = False
+            if emitter is not None:
+                emitter.is_open = False
 
-    def _called(self, args: Args, context: ToolContext) -> object:
-        positional, named = self.signature.values(args, context)
+    def _call_function(self, args: Args, context: ToolContext) -> object:
+        positional, named = self.signature.build_arguments(args, context)
         return self.function(*positional, **named)
 
 
 @dataclass(slots=True)
-class _FromThread:
-    """`ToolContext.emit` for a function in a thread: what it tells reaches the run on its own loop, and nothing
-    does once the call has ended."""
+class _ThreadEmitter:
+    """`ToolContext.emit` for a function in a thread: events reach the run on its loop, until the call ends."""
 
     emit: Callable[[Event], None]
     loop: asyncio.AbstractEventLoop
-    open: bool = True
+    is_open: bool = True
 
     def __call__(self, event: Event) -> None:
         self.loop.call_soon_threadsafe(self._emit, event)
 
     def _emit(self, event: Event) -> None:
-        if self.open:
+        if self.is_open:
             self.emit(event)
 
 
@@ -226,63 +239,66 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-MOST_CHARACTERS = 1_000_000
-"""Of one result: a model is shown far less, but programs read all of it in the journal."""
-_KEEP_APART = "save it to a file and return the file's path, or return the part that was asked for"
+MAX_CHARACTERS = 1_000_000
+"""Characters of one result. A model gets far fewer, but programs read all of it in the journal."""
+_RETURN_ADVICE = "save it to a file and return the file's path, or return the part that was asked for"
 
 
-def result_of(name: str, value: object) -> ToolResult:
-    """The result of a call of the tool `name` whose function returned `value`.
+def build_result(name: str, value: object) -> ToolResult:
+    """Build the result of the tool `name` whose function returned `value`.
 
-    Text is the result as it is; anything else that pydantic can write as JSON is told to the model as JSON, and
-    is in `data` for programs: an object as it is, another value under the key `result`."""
+    Text is the result unchanged. Anything else that pydantic can write as JSON is JSON for the model, and in
+    `data` for programs: an object unchanged, any other value under the key `result`.
+    """
     called, kind = wire_name(name), type(value).__name__
     if isinstance(value, ToolResult):
         return value
     if value is None:
         return ToolResult(ok=True, text="done")
     if isinstance(value, str):
-        return _too_long(called, value) or ToolResult(ok=True, text=_as_utf8(value))
+        return _check_length(called, value) or ToolResult(ok=True, text=_replace_surrogates(value))
     if isinstance(value, bytes | bytearray | memoryview):
-        return failed(f"{called} returned {kind}, and a model reads text: decode them, or {_KEEP_APART}.")
+        return build_failure(
+            f"{called} returned {kind}, and a model reads text: decode them, or {_RETURN_ADVICE}."
+        )
     if isinstance(value, Awaitable):
-        _close(cast("object", value))
-        return failed(
+        _close_coroutine(cast("object", value))
+        return build_failure(
             f"{called} returned a {kind} that nobody awaits: make the function `async def` and `await` inside it."
         )
     if isinstance(value, Iterator | AsyncIterator):
-        return failed(f"{called} returned a {kind}: return a list of what it yields.")
-    return _as_json(called, value)
+        return build_failure(f"{called} returned a {kind}: return a list of what it yields.")
+    return _build_json_result(called, value)
 
 
-def _as_json(called: str, value: object) -> ToolResult:
+def _build_json_result(called: str, value: object) -> ToolResult:
     try:
         text = to_json(value, inf_nan_mode="strings").decode()
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        why = " ".join(str(error).removeprefix("Error serializing to JSON: ").split())[:200]
-        return failed(
-            f"{called} returned a {type(value).__name__} that cannot be written as JSON ({why}): return text, "
+        reason = " ".join(str(error).removeprefix("Error serializing to JSON: ").split())[:200]
+        return build_failure(
+            f"{called} returned a {type(value).__name__} that cannot be written as JSON ({reason}): return text, "
             "numbers, lists, dicts, dataclasses or pydantic models."
         )
-    found: JsonValue = json.loads(text)
-    data: JsonObject = found if isinstance(found, dict) else {"result": found}
-    return _too_long(called, text) or ToolResult(ok=True, text=text, data=data)
+    parsed: JsonValue = json.loads(text)
+    data: JsonObject = parsed if isinstance(parsed, dict) else {"result": parsed}
+    return _check_length(called, text) or ToolResult(ok=True, text=text, data=data)
 
 
-def _too_long(called: str, text: str) -> ToolResult | None:
-    if len(text) <= MOST_CHARACTERS:
+def _check_length(called: str, text: str) -> ToolResult | None:
+    if len(text) <= MAX_CHARACTERS:
         return None
-    return failed(
-        f"{called} returned {len(text):,} characters, and at most {MOST_CHARACTERS:,} are taken: {_KEEP_APART}."
+    return build_failure(
+        f"{called} returned {len(text):,} characters, and at most {MAX_CHARACTERS:,} are taken: {_RETURN_ADVICE}."
     )
 
 
-def _as_utf8(text: str) -> str:
-    """`text` with a question mark for each half of a character, which no file and no service takes."""
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates by question marks: no file or service accepts them."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _close(value: object) -> None:
-    """A coroutine that is not begun is closed, else Python warns that it was never awaited."""
+def _close_coroutine(value: object) -> None:
+    """Close a coroutine that never started; otherwise Python warns that it was not awaited."""
     if (close := getattr(value, "close", None)) is not None:
         close()

@@ -1,4 +1,4 @@
-"""The catalogue of tools: finding one by any of its names, checking arguments, running it bounded."""
+"""The registry of tools: find one by any of its names, validate arguments, and run it with a timeout."""
 
 from __future__ import annotations
 
@@ -12,91 +12,101 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
-from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
-from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
-from daiku.core.calls.toolsets import group_names, prompt_stub
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.run.rules.calls.arguments import explain_problems, parse_arguments, schema_text, usage
+from daiku.run.rules.calls.jsonargs import problems_of, repair_args, usage_of
+from daiku.run.rules.calls.toolnames import (
+    candidate_names,
+    foreign_name,
+    match_spelling,
+    nearest_names,
+    wire_name,
+)
+from daiku.run.rules.calls.toolsets import group_names, prompt_stub
+from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
-CACHED = 256
-"""Loaded tools kept ready (R1.38)."""
+CACHE_SIZE = 256
+"""Loaded tools in the cache (R1.38)."""
 
 
 class LoadedTool(NamedTuple):
-    """A tool with its schema worked out."""
+    """A tool with its JSON Schema."""
 
     tool: Tool
     schema_json: str
 
 
-def _unchanged(text: str) -> str:
+def _keep_text(text: str) -> str:
     return text
 
 
 class ToolRegistry:
-    """Every tool by name. `redact` takes secrets out of the text of unexpected errors. Later tools of
-    the same name replace earlier ones."""
+    """All tools by name. Later tools replace earlier ones of the same name.
 
-    def __init__(self, tools: Iterable[Tool], *, redact: Callable[[str], str] = _unchanged) -> None:
+    `redact` removes secrets from the text of unexpected errors.
+    """
+
+    def __init__(self, tools: Iterable[Tool], *, redact: Callable[[str], str] = _keep_text) -> None:
         self._tools: MutableMapping[str, Tool] = {}
         self._wire: MutableMapping[str, str] = {}
         self._redact = redact
-        self._above: WeakKeyDictionary[object, ToolRegistry] = WeakKeyDictionary()
+        self._derived: WeakKeyDictionary[object, ToolRegistry] = WeakKeyDictionary()
         self.bottom = self
-        """The registry that holds what everybody shares."""
-        self._load = lru_cache(maxsize=CACHED)(self._load_now)
+        """The registry of the shared tools."""
+        self._load = lru_cache(maxsize=CACHE_SIZE)(self._load_uncached)
         self._specs: tuple[ToolSpec, ...] | None = None
         self.add(tools)
 
     def add(self, tools: Iterable[Tool]) -> None:
-        """Take in more tools, as when an MCP server has answered."""
+        """Add tools, for example when an MCP server has answered."""
         for tool in tools:
             self._tools[tool.name] = tool
             self._wire[wire_name(tool.name)] = tool.name
-        self._forget()
+        self._clear_cache()
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take tools out; names that are not there are ignored."""
+        """Remove tools. Unknown names are ignored."""
         for name in names:
             self._tools.pop(name, None)
             self._wire.pop(wire_name(name), None)
-        self._forget()
+        self._clear_cache()
 
     def with_own(self, owner: object, tools: Callable[[], Iterable[Tool]]) -> ToolRegistry:
-        """The tools of `owner` on top of the shared ones, in place of those of the same name; the same registry
-        for the same owner."""
-        found = self.bottom._above.get(owner)
-        if found is None:
-            found = self.bottom._above[owner] = ToolRegistry((), redact=self._redact)
-            found.bottom = self.bottom
-            found._tools = ChainMap({}, self.bottom._tools)
-            found._wire = ChainMap({}, self.bottom._wire)
-            found.add(tools())
-        return found
+        """Return a registry of the owner's tools over the shared ones; always the same for one owner."""
+        registry = self.bottom._derived.get(owner)
+        if registry is None:
+            registry = self.bottom._derived[owner] = ToolRegistry((), redact=self._redact)
+            registry.bottom = self.bottom
+            registry._tools = ChainMap({}, self.bottom._tools)
+            registry._wire = ChainMap({}, self.bottom._wire)
+            registry.add(tools())
+        return registry
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         self._load.cache_clear()
         self._specs = None
-        for above in self._above.values():
-            above._forget()
+        for derived in self._derived.values():
+            derived._clear_cache()
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
     def resolve(self, name: str) -> str | None:
-        """The canonical name for `name`: itself, its wire name, `a.b`, `a_b`, a seed's name, or the name that another
-        program gives to such a tool; else None."""
-        own = self.taken(name) or self._wire.get(wire_name(name)) or match_spelling(name, self._tools)
-        return own or next((each for each in (foreign_name(name),) if each in self._tools), None)
+        """Return the canonical name for `name`; None if there is none.
+
+        Accepts the name itself, its wire name, `a.b`, `a_b`, a seed's name, and the name of such a tool in
+        another program.
+        """
+        canonical = self.taken(name) or self._wire.get(wire_name(name)) or match_spelling(name, self._tools)
+        return canonical or next((each for each in (foreign_name(name),) if each in self._tools), None)
 
     def taken(self, name: str) -> str | None:
-        """The tool that has `name`, also as its wire name or by a seed's name; not what is merely like it."""
+        """Return the tool that has exactly `name`, also as its wire name or a seed's name; not a similar one."""
         if name in self._tools:
             return name
         if (canonical := self._wire.get(name)) is not None:
@@ -104,32 +114,32 @@ class ToolRegistry:
         return next((c for c in candidate_names(name) if c in self._tools), None)
 
     def get(self, name: str) -> LoadedTool | None:
-        """The tool of any of its names, from the cache of the 256 last used; None where there is none."""
+        """Return the tool of any of its names, from the cache of the 256 last used; None if there is none."""
         canonical = self.resolve(name)
         return None if canonical is None else self._load(canonical)
 
-    def _load_now(self, name: str) -> LoadedTool:
+    def _load_uncached(self, name: str) -> LoadedTool:
         tool = self._tools[name]
         if tool.schema is None:
             return LoadedTool(tool, schema_text(tool.args))
         return LoadedTool(tool, json.dumps(tool.schema, ensure_ascii=False))
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What models and the guard know of the tools, in the order they were added."""
+        """Return the specs for models and the guard, in the order of addition."""
         if self._specs is None:
             shared = {} if self.bottom is self else {spec.name: spec for spec in self.bottom.specs()}
             self._specs = tuple(
-                shared[name] if shared and self.bottom._tools.get(name) is tool else self._spec(tool)
+                shared[name] if shared and self.bottom._tools.get(name) is tool else self._build_spec(tool)
                 for name, tool in self._tools.items()
             )
         return self._specs
 
     def spec(self, name: str) -> ToolSpec | None:
-        """The spec of a tool by any of its names."""
+        """Return the spec of a tool by any of its names."""
         canonical = self.resolve(name)
         return next((s for s in self.specs() if s.name == canonical), None)
 
-    def _spec(self, tool: Tool) -> ToolSpec:
+    def _build_spec(self, tool: Tool) -> ToolSpec:
         return ToolSpec(
             name=tool.name,
             description=tool.description.strip() or (tool.args.__doc__ or "").strip(),
@@ -141,32 +151,39 @@ class ToolRegistry:
         )
 
     def get_prompt_stub(self) -> str:
-        """All tools as text for prompts, one a line: `"name": {"type":"object",…}`, as models without tools of their
-        own are sent those that they are offered (R1.39)."""
+        """Format all tools for prompts, one per line: `"name": {"type":"object",…}`.
+
+        Models without native tool calls get their offered tools in this form (R1.39).
+        """
         return prompt_stub(self.specs())
 
     def parse(self, call: ToolCall) -> tuple[Tool, Args] | ToolResult:
-        """The tool and its checked arguments, or the failing result that tells the model what is wrong."""
+        """Return the tool and its validated arguments, or the failing result for the model."""
         loaded = self.get(call.tool)
         if loaded is None:
-            near = ", ".join(map(wire_name, nearest_names(call.tool, self._tools)))
-            hint = f"The nearest are {near}." if near else f"There are: {group_names(self.specs())}."
-            return _invalid(f"There is no tool {call.tool[:200].replace('/', '__', 1)!r}. {hint}")
+            suggestions = ", ".join(map(wire_name, nearest_names(call.tool, self._tools)))
+            hint = (
+                f"The nearest are {suggestions}."
+                if suggestions
+                else f"There are: {group_names(self.specs())}."
+            )
+            return _build_invalid(f"There is no tool {call.tool[:200].replace('/', '__', 1)!r}. {hint}")
         tool = loaded.tool
         if call.malformed is not None:
-            return _invalid(_explain_malformed(tool, call.malformed))
+            return _build_invalid(_explain_malformed(tool, call.malformed))
         if tool.schema is not None:
             return _parse_by_schema(tool, tool.schema, call.args)
         try:
             return tool, parse_arguments(tool.args, call.args)
         except ValidationError as error:
-            return _invalid(explain_problems(wire_name(tool.name), tool.args, error))
+            return _build_invalid(explain_problems(wire_name(tool.name), tool.args, error))
 
     def read(self, call: ToolCall) -> ToolCall:
-        """The call as it will be carried out: under its canonical name, its arguments in our words and as
-        the values that the tool gets, so that whoever judges the call judges what is run. A call that cannot
-        be carried out stays as it is."""
-        from daiku.core.calls.dialects import translate_dialect  # when used
+        """Normalize the call to what will run: canonical name, our argument names, parsed values.
+
+        So the guard judges what actually runs. An invalid call is returned unchanged.
+        """
+        from daiku.run.rules.calls.dialects import translate_dialect  # when used
 
         loaded = self.get(call.tool)
         if loaded is None or call.malformed is not None:
@@ -175,58 +192,61 @@ class ToolRegistry:
         if tool.schema is not None:
             args = repair_args(tool.schema, call.args)
             return call if args == call.args else call.model_copy(update={"args": args})
-        known = frozenset(tool.args.model_fields)
-        meant = translate_dialect(tool.name, call.args, known)
+        argument_names = frozenset(tool.args.model_fields)
+        translated = translate_dialect(tool.name, call.args, argument_names)
         try:
-            parsed = parse_arguments(tool.args, meant.args)
+            parsed = parse_arguments(tool.args, translated.args)
         except ValidationError:
             return call
         args = parsed.model_dump(mode="json", exclude_unset=True)
-        notes = (*call.notes, *meant.notes)
+        notes = (*call.notes, *translated.notes)
         return call.model_copy(update={"tool": tool.name, "args": args, "notes": notes})
 
     def has_preview(self, name: str) -> bool:
-        """Return True if the tool can show what a call would do before it is made."""
+        """Return True if the tool can show the effect of a call before it runs."""
         loaded = self.get(name)
         return loaded is not None and loaded.tool.preview is not None
 
     async def preview(self, call: ToolCall, context: ToolContext) -> Preview | ToolResult | None:
-        """What exactly the call would do, for an approval; None where the tool has nothing to show."""
+        """Return the exact effect of the call for an approval; None if the tool has no preview."""
         match self.parse(call):
-            case ToolResult() as wrong:
-                return wrong
+            case ToolResult() as failure:
+                return failure
             case tool, args:
                 if tool.preview is None:
                     return None
                 try:
                     return await tool.preview(args, context)
-                except Exception as error:  # noqa: BLE001  # the tool-call catch place (see `call`)
-                    return self._failure(tool, error)
+                except Exception as error:  # noqa: BLE001  # a tool may raise anything (see `call`)
+                    return self._build_failure(tool, error)
 
     async def trial(self, call: ToolCall, context: ToolContext) -> ToolResult | Text:
-        """Run the call where its writes are discarded: its result if it wrote nothing, else a reason to ask."""
+        """Run the call with its writes discarded. Returns the result if nothing was written, else a reason to
+        ask."""
         match self.parse(call):
-            case ToolResult() as wrong:
-                return wrong
+            case ToolResult() as failure:
+                return failure
             case tool, args:
                 try:
                     return NO_TEXT if tool.trial is None else await tool.trial(args, context)
-                except Exception as error:  # noqa: BLE001  # the tool-call catch place (see `call`)
-                    return self._failure(tool, error)
+                except Exception as error:  # noqa: BLE001  # a tool may raise anything (see `call`)
+                    return self._build_failure(tool, error)
 
     async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Run the call within its time. What a tool raises becomes a failing result with the class and the
-        message, secrets taken out. Raises HandoffDepthExceeded, and what cancels."""
+        """Run the call within its timeout. An exception becomes a failing result without secrets.
+
+        Raises HandoffDepthExceeded, and cancellations.
+        """
         match self.parse(call):
-            case ToolResult() as wrong:
-                return wrong
+            case ToolResult() as failure:
+                return failure
             case tool, args:
                 try:
                     result = await self._run(tool, args, context)
                 except HandoffDepthExceeded:
-                    raise  # it ends the run: who always hands over would do so for ever
-                except Exception as error:  # noqa: BLE001  # one of the three places that catch all
-                    return self._failure(tool, error)
+                    raise  # it ends the run: otherwise handoffs could nest forever
+                except Exception as error:  # noqa: BLE001  # a tool may raise anything
+                    return self._build_failure(tool, error)
         if tool.bounds_itself or len(result.text) <= OUTPUT_LIMIT:
             return result
         return result.model_copy(update={"text": truncate_middle(result.text, how="Ask for a smaller part")})
@@ -234,24 +254,26 @@ class ToolRegistry:
     async def _run(self, tool: Tool, args: Args, context: ToolContext) -> ToolResult:
         if tool.timeout <= 0:
             return await tool.run(args, context)
-        bound = asyncio.timeout(tool.timeout)
+        deadline = asyncio.timeout(tool.timeout)
         try:
-            async with bound:
+            async with deadline:
                 return await tool.run(args, context)
         except TimeoutError:
-            if not bound.expired():
+            if not deadline.expired():
                 raise
-            return failed(f"{wire_name(tool.name)} did not end within {tool.timeout:g} s and was stopped.")
+            return build_failure(
+                f"{wire_name(tool.name)} did not end within {tool.timeout:g} s and was stopped."
+            )
 
-    def _failure(self, tool: Tool, error: Exception) -> ToolResult:
+    def _build_failure(self, tool: Tool, error: Exception) -> ToolResult:
         if isinstance(error, DaikuError):
             text = " ".join(part for part in (error.failure.message, error.failure.hint) if part)
         else:
             text = f"{wire_name(tool.name)} failed: {type(error).__name__}: {error}"
-        return failed(truncate_middle(self._redact(text), 4000))
+        return build_failure(truncate_middle(self._redact(text), 4000))
 
 
-def _invalid(text: str) -> ToolResult:
+def _build_invalid(text: str) -> ToolResult:
     return ToolResult(ok=False, text=text, data={"error": "ToolValidationError"})
 
 
@@ -259,13 +281,13 @@ def _explain_malformed(tool: Tool, text: str) -> str:
     try:
         value = json.loads(text)
     except RecursionError:
-        why = "they are nested too deeply"
+        reason = "they are nested too deeply"
     except ValueError as error:
-        why = str(error)
+        reason = str(error)
     else:
-        why = f"they are a {type(value).__name__}, not an object"
+        reason = f"they are a {type(value).__name__}, not an object"
     return (
-        f"{wire_name(tool.name)} was not run: its arguments are not a JSON object ({why}).\n"
+        f"{wire_name(tool.name)} was not run: its arguments are not a JSON object ({reason}).\n"
         f"Given: {truncate_middle(text, 300)}\nRight: {usage(tool.args) if tool.schema is None else usage_of(tool.schema)}"
     )
 
@@ -274,7 +296,7 @@ def _parse_by_schema(tool: Tool, schema: JsonObject, args: JsonObject) -> tuple[
     args = repair_args(schema, args)
     if problems := problems_of(schema, args):
         lines = "\n".join(f"- {problem}" for problem in problems)
-        return _invalid(
+        return _build_invalid(
             f"{wire_name(tool.name)} was not run: its arguments are wrong.\n{lines}\nRight: {usage_of(schema)}"
         )
     return tool, tool.args.model_validate(args)

@@ -1,4 +1,4 @@
-"""Threads for people's synchronous functions: a bounded number, and one that never ends is let go; event loops on threads."""
+"""Bounded threads for synchronous tool functions, and event loops in threads."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from daiku.dataclass import dataclass, field
 
 T = TypeVar("T")
 
-MOST_THREADS = 32
-"""Calls that run side by side; further ones wait for their turn."""
+MAX_THREADS = 32
+"""Calls that run in parallel. Further ones wait."""
 IDLE_SECONDS = 10.0
-"""A thread that has had nothing to do for so long ends."""
+"""Seconds after which an idle thread ends."""
 
 
 class CalledExit(Exception):
-    """The function ended its thread (`sys.exit`, or a base exception of its own) in place of returning."""
+    """The function ended its thread (`sys.exit`, or its own base exception) instead of returning."""
 
 
 @dataclass(eq=False, slots=True)
-class _Job(Generic[T]):
-    """One call: what to run, and the loop and future that wait for its result."""
+class _QueuedCall(Generic[T]):
+    """A call: what to run, and the loop and future that wait for its result."""
 
     work: Callable[[], T]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[T]
-    running: bool = False
-    given_up: bool = False
+    is_running: bool = False
+    is_abandoned: bool = False
 
-    def tell(self, result: T | None, error: BaseException | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    def report(self, result: T | None, error: BaseException | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
             self.loop.call_soon_threadsafe(self._settle, result, error)
 
     def _settle(self, result: Any, error: BaseException | None) -> None:
@@ -51,111 +51,113 @@ class _Job(Generic[T]):
 class Threads:
     """Runs functions in daemon threads, at most `most` at a time, for any event loop.
 
-    Not asyncio.to_thread: its threads are shared with name lookups and file access, and the interpreter
-    waits for them at its end, so that one function without an end would hold up both."""
+    The threads of asyncio.to_thread are shared with name lookups and file access, and the interpreter waits
+    for them at exit, so a function that never ends would block both.
+    """
 
-    most: int = MOST_THREADS
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _jobs: deque[_Job[Any]] = field(default_factory=deque["_Job[Any]"])
+    most: int = MAX_THREADS
+    _condition: threading.Condition = field(default_factory=threading.Condition)
+    _jobs: deque[_QueuedCall[Any]] = field(default_factory=deque["_QueuedCall[Any]"])
     _busy: int = 0
     _idle: int = 0
 
     async def run(self, function: Callable[[], T]) -> T:
-        """The function's result, under the caller's context variables. When the caller is cancelled, a call that
-        has not begun never does; the thread of one that has is let go: its result is dropped and another thread
-        takes its place. Raises what the function raises, CalledExit for what would end the thread."""
+        """Run the function with the caller's context variables and return its result.
+
+        If the caller is cancelled, a waiting call is dropped; a running one is abandoned: its result is
+        dropped, and another thread takes its place. Raises what the function raises, and CalledExit for what
+        would end the thread.
+        """
         loop = asyncio.get_running_loop()
         context = contextvars.copy_context()
-        job = _Job(lambda: context.run(function), loop, loop.create_future())
-        self._put(job)
+        job = _QueuedCall(lambda: context.run(function), loop, loop.create_future())
+        self._enqueue(job)
         try:
             return await job.future
         except asyncio.CancelledError:
-            self._give_up(job)
+            self._abandon(job)
             raise
 
-    def _put(self, job: _Job[Any]) -> None:
-        with self._changed:
+    def _enqueue(self, job: _QueuedCall[Any]) -> None:
+        with self._condition:
             self._jobs.append(job)
             if self._idle >= len(self._jobs):
-                self._changed.notify()
+                self._condition.notify()
             elif self._busy + self._idle < self.most:
                 self._busy += 1
                 threading.Thread(target=self._work, name="daiku tool", daemon=True).start()
 
-    def _give_up(self, job: _Job[Any]) -> None:
-        with self._changed:
-            job.given_up = True
-            if not job.running:
+    def _abandon(self, job: _QueuedCall[Any]) -> None:
+        with self._condition:
+            job.is_abandoned = True
+            if not job.is_running:
                 if job in self._jobs:
                     self._jobs.remove(job)
                 return
-            if self._jobs:  # its place goes to a new thread
+            if self._jobs:  # a new thread takes its place
                 threading.Thread(target=self._work, name="daiku tool", daemon=True).start()
             else:
                 self._busy -= 1
 
     def _work(self) -> None:
-        """A thread's life; it is counted as busy when it starts."""
-        while (job := self._next()) is not None:
+        """Run calls until the thread is idle for too long. It counts as busy when it starts."""
+        while (job := self._take_next()) is not None:
             result, error = None, None
             try:
                 result = job.work()
-            except Exception as raised:  # noqa: BLE001  # handed to the caller, who is one of the three places
+            except Exception as raised:  # noqa: BLE001  # passed to the caller, which handles it
                 error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
-            except BaseException as raised:  # noqa: BLE001  # likewise: it must not end the caller's loop
+            except BaseException as raised:  # noqa: BLE001  # likewise; it must not end the caller's loop
                 error = CalledExit(type(raised).__name__)
-            with self._changed:
-                job.running = False
-                if job.given_up:
-                    return  # its place was given away
-            job.tell(result, error)
+            with self._condition:
+                job.is_running = False
+                if job.is_abandoned:
+                    return  # another thread took its place
+            job.report(result, error)
             del job, result, error
 
-    def _next(self) -> _Job[Any] | None:
-        with self._changed:
+    def _take_next(self) -> _QueuedCall[Any] | None:
+        with self._condition:
             if not self._jobs:
                 self._busy, self._idle = self._busy - 1, self._idle + 1
-                found = self._changed.wait_for(lambda: bool(self._jobs), IDLE_SECONDS)
+                has_job = self._condition.wait_for(lambda: bool(self._jobs), IDLE_SECONDS)
                 self._idle -= 1
-                if not found:
+                if not has_job:
                     return None
                 self._busy += 1
             job = self._jobs.popleft()
-            job.running = True
+            job.is_running = True
             return job
 
 
 TOOL_THREADS = Threads()
-"""The threads of every tool that is a synchronous function, whichever run calls it."""
+"""Threads of all tools that are synchronous functions, for all runs."""
 
 
 class LoopThread:
-    """An event loop on a thread of its own, for callers that wait: they may have a loop themselves."""
+    """An event loop in its own thread, for callers that block and may have a loop themselves."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.stands_still = False
-        """Something that runs on this loop waits, for a run on another thread: until then nothing else happens here."""
+        self.is_blocked = False
+        """True while code on this loop blocks for a run in another thread: nothing else runs here."""
         self._thread = threading.Thread(target=self._run, name="daiku", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        _HERE.thread = self
-        ended = False
-        while not ended:
-            with suppress(
-                KeyboardInterrupt, SystemExit
-            ):  # of a task: whoever waits for it is told by its future
+        _CURRENT.thread = self
+        is_stopped = False
+        while not is_stopped:
+            with suppress(KeyboardInterrupt, SystemExit):  # raised by a task: its future reports it
                 self.loop.run_forever()
-                ended = True
+                is_stopped = True
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, once it is done there; interrupted, it is cancelled."""
-        here: LoopThread | None = getattr(_HERE, "thread", None)
-        if here is not None:
-            # Before the work begins: what that waits for must not be given to this loop.
-            here.stands_still = True
+        """Run `work` in the loop and return its result. An interruption cancels it."""
+        current: LoopThread | None = getattr(_CURRENT, "thread", None)
+        if current is not None:
+            # Set it before the work begins: nothing that it waits for may be scheduled on this loop.
+            current.is_blocked = True
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()
@@ -163,15 +165,15 @@ class LoopThread:
             future.cancel()
             raise
         finally:
-            if here is not None:
-                here.stands_still = False
+            if current is not None:
+                current.is_blocked = False
 
     def close(self) -> None:
-        """End the thread; what is under way there ends with it."""
+        """End the thread and everything that runs in its loop."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
 
 
-_HERE = threading.local()
+_CURRENT = threading.local()
 """`thread`: the LoopThread that this code runs on."""

@@ -1,4 +1,4 @@
-"""What a tool is: a name, typed arguments, an effect, a coroutine; and what it is handed."""
+"""Tools: a name, typed arguments, an effect, and a coroutine; and the context of a call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.calls.toolsets import ToolSet
-from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
@@ -17,54 +15,56 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan, Step
+from daiku.run.rules.calls.toolsets import ToolSet
+from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import NO_TEXT, Text
 
 if TYPE_CHECKING:
-    from daiku.core.changes.choose import ChosenHunks
-    from daiku.core.changes.scope import EditPlace
-    from daiku.core.ports import Checkpoints, Editor, Workspace
+    from daiku.edits.rules.changes.choose import ChosenHunks
+    from daiku.edits.rules.changes.scope import EditPlace
+    from daiku.run.rules.outside import Checkpoints, Editor, Workspace
     from daiku.settings.config import Config
     from daiku.tools.face import Face
     from daiku.workspace.outputs import Outputs
 
 
 class Args(BaseModel):
-    """Base of every tool's arguments: unknown keys are told to the model."""
+    """Base of all tool arguments. Unknown keys are an error that is reported to the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class AnyArgs(Args):
-    """Arguments of a tool that brings its own JSON Schema (`Tool.schema`): they were checked against it."""
+    """Arguments of a tool with its own JSON Schema (`Tool.schema`), already validated against it."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     def as_json(self) -> JsonObject:
-        """The arguments as they were given."""
+        """Return the arguments unchanged."""
         return dict(self.model_extra or {})
 
 
 class Answer(NamedTuple):
-    """What a person answered; `choice` is which of the offered choices that was (0-based), None where none."""
+    """The user's answer; `choice`: the index of the chosen option, None for free text."""
 
     text: str
     choice: int | None = None
 
 
 Ask = Callable[[Text, tuple[Text, ...]], Awaitable[Answer]]
-"""Puts a question (with choices, or none) to the person in the middle of a call."""
+"""Asks the user a question, with choices or none, during a call."""
 
 
-def _no_tools() -> ToolSet:
+def _build_empty_toolset() -> ToolSet:
     return ToolSet(())
 
 
-def _no_plan() -> Plan | None:
+def _find_no_plan() -> Plan | None:
     return None
 
 
 class TaskWork(Protocol):
-    """What may be done with a plan, the tasks of a step and independent pieces of work, by nested runs."""
+    """Nested runs for a plan, the tasks of a step, and independent pieces of work."""
 
     async def plan(self, goal: str) -> ToolResult: ...
 
@@ -75,8 +75,10 @@ class TaskWork(Protocol):
     async def side_by_side(
         self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
     ) -> ToolResult:
-        """Each piece is an agent's name, a request to it, and the step that it is about (may be empty);
-        `only_apart`: nothing is done where no copies of the project can be made."""
+        """Run pieces in parallel: each an agent's name, a request, and its plan step (may be empty).
+
+        `only_apart`: do nothing if no copies of the project can be made.
+        """
         ...
 
     async def explore(self, questions: tuple[str, ...]) -> ToolResult: ...
@@ -84,7 +86,7 @@ class TaskWork(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """All that a call may touch. `emit` adds an event to the run (tool_output, plan, edit, …)."""
+    """Everything that a call may use. `emit` adds an event to the run (tool_output, plan, edit, …)."""
 
     session: str
     run: str
@@ -96,49 +98,51 @@ class ToolContext:
     editor: Editor | None = None
     plans: Callable[[], tuple[Plan, ...]] = tuple
     done: Callable[[], Evidence] = Evidence
-    """What the run really did so far, and the proofs that still hold."""
+    """Evidence of the run's work so far, and the proofs that still hold."""
     refused_edits: Callable[[Plan, Step], tuple[str, ...]] = lambda _plan, _step: ()
-    """Files of a step's edits that were refused, and that nothing made up for."""
-    replans: Callable[[], Plan | None] = _no_plan
-    """The plan that this run is to make anew, finished steps kept."""
+    """Files of a step's refused edits for which no later edit compensated."""
+    replans: Callable[[], Plan | None] = _find_no_plan
+    """The plan that this run revises. Completed steps stay."""
     asked: str = ""
-    """What the run was asked, as it was put."""
+    """The run's original request."""
     hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
-    """An agent's answer to a request; what it handed over is `handover` of the result's data."""
+    """Returns an agent's answer to a request; the handoff itself is `handover` in the result's data."""
     tasks: TaskWork | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    """What whoever made the agent gave it for its tools, such as a connection (R1.20)."""
+    """Objects that the agent's creator passes to its tools, such as a connection (R1.20)."""
     place: EditPlace | None = None
-    """The call was let through unasked because its edit stays at this place; None: it is not bound to one."""
+    """The edit was allowed without approval because it stays at this place; None: not restricted."""
     may_cd: bool = True
-    """False for runs whose commands all work in the project's folder (R0.85)."""
+    """False if all commands must run in the project's folder (R0.85)."""
     wanted: ChosenHunks | None = None
-    """Of the edit that was shown, the person wants only this; None: all of it."""
+    """The hunks of the shown edit that the user chose; None: all of them."""
     masked: bool = False
-    """True if the approval level alone allowed this command: the sandbox hides files of secrets from it."""
+    """True if the approval level alone allowed this command: the sandbox hides files of secrets."""
     unseen: bool = False
     """True if nobody saw this command: git finds no closed file in the history."""
     ask: Ask | None = None
-    """None where nobody is there to be asked."""
+    """None if no user is there."""
     consented: bool = False
-    """True where the user allowed this very call after seeing what it does."""
-    toolset: Callable[[], ToolSet] = _no_tools
-    """What the model was sent, and what it can find."""
+    """True if the user allowed this call after seeing its effect."""
+    toolset: Callable[[], ToolSet] = _build_empty_toolset
+    """The tools that the model was sent, and those that it can find."""
     outputs: Outputs | None = None
-    """Where whole outputs of commands are kept; None: they are not."""
+    """Store of complete command outputs; None: they are not stored."""
     may_reach: Callable[[str], bool] | None = None
-    """The hosts that a page may lead on to; None: as the settings say."""
+    """Returns True for a host that a page may redirect to; None: as the settings say."""
     document: Document | None = None
-    """The document, or the part of one, that the run works on."""
+    """The run's document, or the part of one."""
     personal: bool = True
-    """False in the run of a work item, whose words others read: it does not tell what a person keeps for themselves, and
-    its commits do nothing on a forge."""
+    """False in a work item's run, whose text others read: it must not contain the user's private data, and
+    its commits must have no effect on a forge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What exactly will happen: the text shown to the person (a diff or the command line), and the
-    words for what "always" would allow (empty: cannot be remembered). `patch`: the edit itself."""
+    """The exact effect of a call: the text shown to the user (a diff or a command line).
+
+    `remember`: what "always" would allow (empty: cannot be remembered). `patch`: the edit itself.
+    """
 
     text: str
     remember: Text = NO_TEXT
@@ -147,16 +151,17 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A capability (R1.36). `run` raises only the unexpected; what went wrong is a ToolResult.
+    """A tool (R1.36). `run` raises only unexpected errors; any other failure is a ToolResult.
 
-    `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
-    approval shows, or a failing ToolResult when the call cannot work at all. `trial` runs the call where its writes are
-    discarded: its result if it wrote nothing, else why a person has to be asked (empty: nothing was tried). `timeout` in seconds,
-    0 for tools that bound themselves. `resumes`: run again after a restart, the call goes on where it was.
-    `description` is what a model is told of it, else the docstring of `args`; `face` what people see.
+    `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` returns what an approval
+    shows, or a failing ToolResult if the call cannot work. `trial` runs the call with its writes discarded:
+    it returns the result if nothing was written, else the reason to ask the user (empty: no trial was
+    possible). `timeout` in seconds, 0 for tools with a limit of their own. `resumes`: after a restart, the
+    call continues where it was. `description` is sent to models, by default the docstring of `args`; `face`
+    is for users.
 
-    A tool that is only known at run time (MCP) has `AnyArgs`, its arguments' JSON Schema in `schema`,
-    and its own name for a face.
+    A tool that is known only at run time (MCP) has `AnyArgs`, its JSON Schema in `schema`, and its own name
+    instead of a face.
     """
 
     name: str
@@ -172,11 +177,11 @@ class Tool:
     description: str = ""
     face: Face | None = None
     inner: bool = False
-    """True where only agents that name it may use it."""
+    """True if only agents that name the tool may use it."""
     bounds_itself: bool = False
-    """True where the tool cuts its result itself, to the length that the call asks for."""
+    """True if the tool cuts its result to the length that the call requests."""
 
 
-def failed(text: str) -> ToolResult:
-    """A call that could not be carried out: `text` says what was wrong and what would be right."""
+def build_failure(text: str) -> ToolResult:
+    """Return a failed result: `text` says what was wrong and what would be right."""
     return ToolResult(ok=False, text=text)

@@ -1,1 +1,1 @@
-"""The journal of sessions, and exports of it."""
+"""Journal of sessions, and its exports."""

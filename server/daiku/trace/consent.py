@@ -1,4 +1,4 @@
-"""What a person agreed to of each MCP server, per workspace, beside the journal."""
+"""Stored consent to MCP servers, per workspace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.store.opening import Place, rare_tables
+from daiku.store.opening import Place, build_table_opener
 
 if TYPE_CHECKING:
     from daiku.domain.servers import Consent
@@ -20,17 +20,17 @@ CREATE TABLE IF NOT EXISTS mcp_consents (
     PRIMARY KEY (workspace, server)
 ) WITHOUT ROWID
 """
-_KEEP = (
+_UPSERT = (
     "INSERT INTO mcp_consents VALUES (?, ?, ?)"
     " ON CONFLICT (workspace, server) DO UPDATE SET consent = excluded.consent"
 )
 
 
 class ConsentStore:
-    """The `Consents` port. Asked seldom; in memory they are kept as long as the store."""
+    """Implementation of the `Consents` port. In a memory database, consents last as long as the store."""
 
     def __init__(self, place: Place) -> None:
-        self._connected = rare_tables(place, _SCHEMA)
+        self._connect = build_table_opener(place, _SCHEMA)
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
         """Return the stored consent for a server; None if there is none. Raises DaikuError."""
@@ -45,24 +45,24 @@ class ConsentStore:
             return None
 
     def remember(self, workspace: str, server: str, consent: Consent) -> None:
-        """Keep `consent` in place of an earlier one. Raises DaikuError."""
+        """Store `consent`, replacing an earlier one. Raises DaikuError."""
         text = json.dumps(consent.model_dump(), sort_keys=True)
-        self._write(_KEEP, workspace, server, text)
+        self._write(_UPSERT, workspace, server, text)
 
     def all(self, workspace: str) -> tuple[tuple[str, Consent], ...]:
-        """Every (server, what was said) of `workspace`, by name. Raises DaikuError."""
+        """Return every (server, consent) of `workspace`, by name. Raises DaikuError."""
         rows = self._query("SELECT server FROM mcp_consents WHERE workspace = ? ORDER BY server", workspace)
-        found = ((name, self.lookup(workspace, name)) for (name,) in rows)
-        return tuple((name, consent) for name, consent in found if consent is not None)
+        consents = ((name, self.lookup(workspace, name)) for (name,) in rows)
+        return tuple((name, consent) for name, consent in consents if consent is not None)
 
     def forget(self, workspace: str, server: str) -> None:
         """Delete the stored consent, so that the next run asks again. Raises DaikuError."""
         self._write("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server)
 
     def _query(self, sql: str, *values: str) -> list[tuple[str]]:
-        with self._connected() as db:
+        with self._connect() as db:
             return db.query(sql, values)
 
     def _write(self, sql: str, *values: str) -> None:
-        with self._connected() as db, db.durable():
+        with self._connect() as db, db.durable():
             db.write(sql, values)

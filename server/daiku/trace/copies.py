@@ -1,4 +1,4 @@
-"""Which runs of forked sessions are copies of which: a copy is no work of its own."""
+"""Map forked runs to their originals."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import NamedTuple
 from daiku.store.database import Database
 
 
-class Place(NamedTuple):
-    """A record of a run: the session that holds it, and the run's id there."""
+class RunLocation(NamedTuple):
+    """Location of a recorded run: session id and run id."""
 
     session: str
     run: str
 
 
-class Copies(NamedTuple):
-    """All records of one piece of work: that of the `original` run, and its copies, the oldest first."""
+class RunCopies(NamedTuple):
+    """Locations of one run: the `original` run's id, and its copies, oldest first."""
 
     original: str
-    copies: tuple[Place, ...]
+    copies: tuple[RunLocation, ...]
 
 
 def record_copies(db: Database, session: str, names: Mapping[str, str]) -> None:
-    """Keep that the runs of `session` are copies, new ids by the old ones. Written with the copied chunks."""
+    """Record the runs of `session` as copies; `names`: new ids by old id. In the transaction of the chunks."""
     rows = [(new, original_of(db, old), session) for old, new in names.items()]
     db.write_all("INSERT INTO copied_runs VALUES(?,?,?)", rows)
 
 
 def forget_copies(db: Database, session: str) -> None:
-    """A session is deleted, with the copies in it."""
+    """Delete the records of the copies in a deleted session."""
     db.write("DELETE FROM copied_runs WHERE session = ?", (session,))
 
 
 def original_of(db: Database, run: str) -> str:
-    """The run that did the work which stands under this id; itself where it is no copy."""
-    found = db.first("SELECT original FROM copied_runs WHERE run = ?", (run,))
-    return run if found is None else found[0]
+    """Return the original of a copied run; the run itself if it is not a copy."""
+    row = db.first("SELECT original FROM copied_runs WHERE run = ?", (run,))
+    return run if row is None else row[0]
 
 
-def copies_of(db: Database, run: str) -> Copies:
-    """The original of a run, and all copies of it that are kept."""
+def copies_of(db: Database, run: str) -> RunCopies:
+    """Return the original of a run, and all its recorded copies."""
     original = original_of(db, run)
     rows = db.query(
         "SELECT session, run FROM copied_runs WHERE original = ? ORDER BY session, run", (original,)
     )
-    return Copies(original, tuple(Place(*row) for row in rows))
+    return RunCopies(original, tuple(RunLocation(*row) for row in rows))
 
 
 def copies_in(db: Database, session: str) -> dict[str, str]:
-    """The originals of the copied runs in a session."""
+    """Return the originals of the copied runs in a session, by copy."""
     return dict(db.query("SELECT run, original FROM copied_runs WHERE session = ?", (session,)))

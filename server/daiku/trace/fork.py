@@ -1,31 +1,31 @@
-"""The chunks of a session copied for another one: its runs, plans and questions get names of their own."""
+"""Copies of a session's chunks for a fork, with new ids of runs, plans, and questions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import long_id, new_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
 from daiku.domain.sessions import SessionStatus
 from daiku.store.database import Database
+from daiku.texts.rules.patterns import lazy
 from daiku.trace.copies import record_copies
 from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 
-Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
-"""Copies what the chunks of a session name for another one; its new names by the old ones."""
+CopyReferences = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
+"""Copies what the chunks reference (such as checkpoints) for another session; returns new ids by old id."""
 
 _OURS = lazy(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
 _NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
-"""Events that name something for the first time: a nested run before it has written a word."""
+"""Id prefixes that events introduce: a nested run before its first event."""
 _CLOSING = ("usage", "notice", "error", "run_finished")
-"""What may stand between a run's last words and its end."""
+"""Events between a run's last message and its end."""
 _PLAN = lazy(r'"planId":"(plan_[0-9a-f]{8})"')
 
 
-def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | None = None) -> None:
-    """Copy the chunks of session `old` up to `at_seq` to session `new`. `copies` renames further things."""
+def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: CopyReferences | None = None) -> None:
+    """Copy the chunks of session `old` up to `at_seq` to session `new`. `copies` renames further references."""
     rows: list[Read] = db.query(
         f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq", (old, _end_of_answer(db, old, at_seq))
     )
@@ -35,7 +35,7 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
     renamed = [
         (new, seq, time, names[run], names[parent] if parent else None, agent, type_, new_data)
         for seq, time, run, parent, agent, type_, data in rows
-        for new_data in [_OURS.sub(lambda found: names.get(found[0], found[0]), data)]
+        for new_data in [_OURS.sub(lambda match: names.get(match[0], match[0]), data)]
     ]
     with db.transaction():
         db.write_all(INSERT, renamed)
@@ -43,12 +43,12 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
         db.write(
             "UPDATE sessions SET reserved = ?, status = ?, model = (SELECT model FROM sessions WHERE id = ?)"
             " WHERE id = ?",
-            (rows[-1][0] if rows else 0, _ended_status(renamed), old, new),
+            (rows[-1][0] if rows else 0, _final_status(renamed), old, new),
         )
 
 
 def _end_of_answer(db: Database, session: str, at_seq: int) -> int:
-    """Return `at_seq`, or the end of the run whose last words are there: it has ended in the copy too."""
+    """Return `at_seq`, or the end of the run if `at_seq` is its last message, so that the copy has ended too."""
     rows = db.query(
         "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
         (session, at_seq),
@@ -62,7 +62,7 @@ def _end_of_answer(db: Database, session: str, at_seq: int) -> int:
 
 
 def _new_names(rows: Iterable[Read]) -> dict[str, str]:
-    """New ids for runs, for questions to the person, and for plans that were made or changed here."""
+    """Return new ids for runs, questions to the user, and plans that were changed in these rows."""
     names: dict[str, str] = {}
     for _, _, run, parent, _, type_, data in rows:
         names |= {old: long_id("run") for old in (run, parent) if old and old not in names}
@@ -75,7 +75,7 @@ def _new_names(rows: Iterable[Read]) -> dict[str, str]:
     return names
 
 
-def _ended_status(rows: list[Row]) -> SessionStatus:
+def _final_status(rows: list[Row]) -> SessionStatus:
     ends = [row for row in rows if row[6] in ("run_started", "run_finished") and row[4] is None]
     if not ends:
         return "idle"

@@ -1,11 +1,11 @@
-"""What a person allowed or rejected for always, per workspace, beside the journal."""
+"""Permanent approvals and rejections, per workspace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from daiku.core.guard.grant_words import grant_in_words
 from daiku.dataclass import dataclass
+from daiku.guard.rules.grant_words import describe_grant
 from daiku.store.database import Database
 from daiku.store.opening import Place, open_tables
 from daiku.texts.text import Text, text
@@ -22,22 +22,22 @@ CREATE TABLE IF NOT EXISTS grants (
 ) WITHOUT ROWID
 """
 _ANSWER = "SELECT answer FROM grants WHERE workspace = ? AND key = ?"
-_KEEP = (
+_UPSERT = (
     "INSERT INTO grants VALUES (?, ?, ?) ON CONFLICT (workspace, key) DO UPDATE SET answer = excluded.answer"
 )
 _ALL = "SELECT key, answer FROM grants WHERE workspace = ? ORDER BY key"
 
 
 class GrantStore:
-    """The `Grants` port. Asked anew at every call of a tool: two servers share the place."""
+    """Implementation of the `Grants` port. Not cached: several servers may share the database."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
         self._db: Database | None = None
 
     def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None:
-        """The remembered answer to `key`, None where there is none. Raises DaikuError."""
-        rows = self._opened().query(_ANSWER, (workspace, key))
+        """Return the stored answer to `key`, None if there is none. Raises DaikuError."""
+        rows = self._open_db().query(_ANSWER, (workspace, key))
         match rows:
             case [("allow",)]:
                 return "allow"
@@ -47,44 +47,44 @@ class GrantStore:
                 return None
 
     def remember(self, workspace: str, key: str, answer: Literal["allow", "reject"]) -> None:
-        """Keep `answer`, in place of an earlier one. Raises DaikuError."""
-        self._write(_KEEP, workspace, key, answer)
+        """Store `answer`, replacing an earlier one. Raises DaikuError."""
+        self._write(_UPSERT, workspace, key, answer)
 
     def revoke(self, workspace: str, key: str) -> None:
-        """Forget the answer to `key`; the next call asks again. Raises DaikuError."""
+        """Delete the answer to `key`; the next call asks again. Raises DaikuError."""
         self._write("DELETE FROM grants WHERE workspace = ? AND key = ?", workspace, key)
 
     def all(self, workspace: str) -> tuple[tuple[str, str], ...]:
-        """Every (key, answer) of `workspace`, sorted. Raises DaikuError."""
-        rows = self._opened().query(_ALL, (workspace,))
+        """Return every (key, answer) of `workspace`, sorted. Raises DaikuError."""
+        rows = self._open_db().query(_ALL, (workspace,))
         return tuple((str(key), str(answer)) for key, answer in rows)
 
-    def _opened(self) -> Database:
+    def _open_db(self) -> Database:
         if self._db is None:
             self._db = open_tables(self._place, _SCHEMA)
         return self._db
 
     def _write(self, sql: str, *values: str) -> None:
-        db = self._opened()
+        db = self._open_db()
         with db.durable():
             db.write(sql, values)
 
     def close(self) -> None:
-        """Let go of a file; the next question opens it again."""
+        """Close the database file; the next query opens it again."""
         if self._db is not None and self._db is not self._place:
             self._db.close()
         self._db = None
 
 
-# ---- grants and consents together, listed and revoked
+# ---- grants and consents together
 
 SERVER = "server:"
-"""Before the name of an MCP server that the person agreed to, as its key here."""
+"""Key prefix for consents to MCP servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedAnswer:
-    """One answer: its `key`, and in words `what` it is about."""
+    """A stored answer with its `key`; `what` describes it."""
 
     key: str
     answer: Literal["allow", "reject"]
@@ -92,9 +92,9 @@ class RememberedAnswer:
 
 
 def all_answers(grants: GrantStore, consents: ConsentStore, workspace: str) -> tuple[RememberedAnswer, ...]:
-    """Every answer that counts in `workspace`. Raises DaikuError."""
+    """Return every active answer of `workspace`. Raises DaikuError."""
     answers = [
-        RememberedAnswer(key, "allow" if answer == "allow" else "reject", grant_in_words(key) or Text(key))
+        RememberedAnswer(key, "allow" if answer == "allow" else "reject", describe_grant(key) or Text(key))
         for key, answer in grants.all(workspace)
     ]
     servers = [
@@ -105,7 +105,7 @@ def all_answers(grants: GrantStore, consents: ConsentStore, workspace: str) -> t
 
 
 def revoke_answer(grants: GrantStore, consents: ConsentStore, workspace: str, key: str) -> bool:
-    """Forget the answer to `key`, so that it is asked again; False where there was none. Raises DaikuError."""
+    """Delete the answer to `key`, so that it is asked again; False if there is none. Raises DaikuError."""
     if all(one.key != key for one in all_answers(grants, consents, workspace)):
         return False
     if key.startswith(SERVER):

@@ -1,4 +1,4 @@
-"""Rows of the journal: chunks to and from SQL, and the query for the events that changed files."""
+"""Rows of the journal: SQL schema, conversion of chunks, and the queries for file changes."""
 
 from __future__ import annotations
 
@@ -38,48 +38,49 @@ CREATE TABLE IF NOT EXISTS copied_runs(
 CREATE INDEX IF NOT EXISTS copied_runs_of ON copied_runs(original);
 CREATE INDEX IF NOT EXISTS copied_runs_in ON copied_runs(session);
 """
-"""The journal's tables; indexes hold only what is looked up. `copied_runs`: copies of `original` runs in forks."""
+"""Tables of the journal; indexes cover only what is looked up. `copied_runs`: copies of `original` runs in
+forks."""
 
 ALL = (1 << 63) - 1
-"""More rows than there are, for a LIMIT."""
+"""Limit above any number of rows."""
 INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
 INSERT_AS_HOLDER = (
     "INSERT INTO chunks SELECT ?,?,?,?,?,?,?,? FROM leases WHERE session = ? AND number = ? FOR SHARE"
     " RETURNING seq"
 )
-"""INSERT as long as the session's lease is ours. Whoever takes it over waits for what is being written, and finds it."""
+"""INSERT that requires our lease of the session. A process that takes over waits for it and reads its rows."""
 _HELD = "SELECT 1 FROM leases WHERE session = ? AND number = ? FOR SHARE"
 READ = "SELECT seq, time, run, parent, agent, type, data FROM chunks"
 
 Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
 """A chunk as INSERT stores it."""
 Read: TypeAlias = tuple[int, str, str, str | None, str, str, str]
-"""A chunk as READ finds it; its session is known."""
+"""A chunk as READ returns it, without its session."""
 
 
 def row_of(c: Chunk) -> Row:
-    """`c` as the values of INSERT."""
+    """Return the values of INSERT for `c`."""
     return (c.session, c.seq, c.time, c.run, c.parent, c.agent, c.event.type, c.data)
 
 
 def chunk_of(session: str, row: Read) -> Chunk:
-    """The chunk of `session` that `row` holds. Raises DaikuError where it is none."""
+    """Return the chunk of `session` in `row`. Raises DaikuError if it is unreadable."""
     seq, time, run, parent, agent, type_, data = row
     return Chunk(seq, time, session, run, agent, event_of(type_, data), data, parent)
 
 
 def event_of(type_: str, data: str) -> Event:
-    """The stored event. Raises DaikuError where it is none."""
+    """Return the stored event. Raises DaikuError if it is unreadable."""
     try:
         return decode_event(type_, data)
-    except (KeyError, ValidationError) as wrong:
+    except (KeyError, ValidationError) as error:
         message = text("journal.unreadable")
         hint = text("journal.bring_back")
-        raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from wrong
+        raise DaikuError(Failure(kind="internal", message=message, hint=hint)) from error
 
 
-# The kinds stand in both questions as in the index, word for word, otherwise SQLite does not use it. Not
-# `type IN (…)`: SQLite would make a list of the four at every insert, which costs a fifth of it.
+# SQLite uses the partial index only if its condition is repeated literally. `type IN (…)` would build a
+# list on every insert, which costs a fifth of it.
 FILE_CHANGES = (
     f"{READ} WHERE session = ? AND seq > ?"
     " AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored') ORDER BY seq"
@@ -92,7 +93,7 @@ CHANGED_SESSIONS = (
 
 
 @contextmanager
-def fenced(db: Database, number: int | None, session: str) -> Generator[None]:
+def lease_transaction(db: Database, number: int | None, session: str) -> Generator[None]:
     """Open a transaction that requires the session's lease `number`, if any. Raises LockLost."""
     with db.transaction():
         if number is not None and db.first(_HELD, (session, number)) is None:
@@ -105,11 +106,11 @@ _RUNNING = (
     " ORDER BY updated_at DESC LIMIT ? OFFSET ?"
 )
 PAGE = 16
-"""Sessions that are looked at together for one with a run."""
+"""Sessions per page."""
 
 
 def running_sessions(db: Database, workspace: str) -> Iterator[tuple[str, str]]:
-    """Yield ids and titles of a folder's running sessions, the last one first, a page at a time."""
+    """Yield ids and titles of a folder's running sessions, latest first, page by page."""
     for start in count(0, PAGE):
         page = db.query(_RUNNING, (workspace, PAGE, start))
         yield from page
@@ -117,6 +118,6 @@ def running_sessions(db: Database, workspace: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def unknown(key: str, name: str, hint: str = "journal.list_sessions") -> UsageError:
-    """There is no session, run or plan of this name."""
+def not_found_error(key: str, name: str, hint: str = "journal.list_sessions") -> UsageError:
+    """Build the error for an unknown session, run, or plan."""
     return UsageError(Failure(kind="not_found", message=text(key, name=repr(name)), hint=text(hint)))

@@ -1,4 +1,4 @@
-"""The stores of one App: conversations, a person's decisions, and where traces are written."""
+"""Stores of one App: sessions, the user's decisions, and the folder for traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from daiku.dataclass import dataclass
 from daiku.store.database import Database
-from daiku.store.opening import Place, opened_place, rare_tables
+from daiku.store.opening import Place, build_table_opener, open_place
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
@@ -29,90 +29,92 @@ CREATE TABLE IF NOT EXISTS evaluations (
     made TEXT NOT NULL
 ) WITHOUT ROWID
 """
-_KEEP = (
+_UPSERT = (
     "INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET workspace = excluded.workspace,"
     " session = excluded.session, path = excluded.path, evaluation = excluded.evaluation, made = excluded.made"
 )
 
 
 class EvaluationStore:
-    """What was judged already. A connection a question: they are rare, and two servers share the file."""
+    """Cache of evaluations. Opens a connection per query: queries are rare, and servers may share the file."""
 
     def __init__(self, place: Place) -> None:
-        self._connected = rare_tables(place, _SCHEMA)
+        self._connect = build_table_opener(place, _SCHEMA)
 
     def lookup(self, key: str) -> Evaluated | None:
-        """The judgement that is kept under `key`; None where there is none. Raises DaikuError."""
-        with self._connected() as db:
+        """Return the evaluation stored under `key`, or None. Raises DaikuError."""
+        with self._connect() as db:
             rows = db.query("SELECT evaluation FROM evaluations WHERE key = ?", (key,))
-        return _read(rows[0][0]) if rows else None
+        return _parse(rows[0][0]) if rows else None
 
-    def keep(self, key: str, found: Evaluated, *, workspace: str, session: str, path: str) -> None:
-        """Keep a judgement in place of an earlier one under `key`. Raises DaikuError."""
-        made = datetime.now(UTC).isoformat(timespec="milliseconds")
-        row = (key, workspace, session, path, found.model_dump_json(), made)
-        with self._connected() as db, db.durable():
-            db.write(_KEEP, row)
+    def keep(self, key: str, evaluation: Evaluated, *, workspace: str, session: str, path: str) -> None:
+        """Store an evaluation, replacing an earlier one under `key`. Raises DaikuError."""
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = (key, workspace, session, path, evaluation.model_dump_json(), created)
+        with self._connect() as db, db.durable():
+            db.write(_UPSERT, row)
 
     def all(self, workspace: str) -> tuple[KeptEvaluation, ...]:
-        """Every judgement of `workspace`, the oldest first. Raises DaikuError."""
+        """Return every evaluation of `workspace`, oldest first. Raises DaikuError."""
         from daiku.domain.work.documents import KeptEvaluation  # when used
 
-        with self._connected() as db:
+        with self._connect() as db:
             rows = db.query(
                 "SELECT session, path, evaluation FROM evaluations WHERE workspace = ? ORDER BY made, key",
                 (workspace,),
             )
-        found = ((session, path, _read(text)) for session, path, text in rows)
-        return tuple(KeptEvaluation(session=s, path=p, evaluation=e) for s, p, e in found if e is not None)
+        evaluations = ((session, path, _parse(text)) for session, path, text in rows)
+        return tuple(
+            KeptEvaluation(session=s, path=p, evaluation=e) for s, p, e in evaluations if e is not None
+        )
 
 
-def _read(text: str) -> Evaluated | None:
+def _parse(text: str) -> Evaluated | None:
     from daiku.domain.work.documents import Evaluated  # when used
 
     try:
         return Evaluated.model_validate_json(text)
-    except ValidationError:  # written by another version: it is judged again
+    except ValidationError:  # written by another version: evaluate again
         return None
 
 
 BACKUP_SECONDS = 3600
-"""Least time in seconds between two backups of the file, and between its first session and the first backup."""
+"""Seconds between backups, at least, and between the first session and the first backup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is kept of runs and of a person's decisions, and where traces are written (None: nowhere)."""
+    """Stores of runs and of the user's decisions, and the folder for traces (None: no traces)."""
 
     journal: Journal
     grants: GrantStore
     consents: ConsentStore
     evaluations: EvaluationStore
     database: Database
-    """The connection of the conversations, for tables that belong to them; closed with the stores."""
+    """Connection of the session tables, also for related tables; closed with the stores."""
     traces: Path | None = None
     lasting: bool = True
-    """Whether what is kept is still there after this process."""
+    """False: the stores are in memory and lost when the process ends."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self.journal.close()
         self.grants.close()
 
 
 def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: Path | None = None) -> Stores:
     """Open the stores in a SQLite file, at a PostgreSQL address, or (None) in memory. Raises UsageError."""
-    kept = opened_place(place)
-    journal = Journal(kept, redact)
-    if isinstance(kept, Path) and journal.is_older_than(BACKUP_SECONDS):
+    opened = open_place(place)
+    journal = Journal(opened, redact)
+    if isinstance(opened, Path) and journal.is_older_than(BACKUP_SECONDS):
         from daiku.store.backup import back_up_when_due  # when used
 
-        back_up_when_due(kept, BACKUP_SECONDS)
+        back_up_when_due(opened, BACKUP_SECONDS)
     return Stores(
         journal,
-        GrantStore(kept),
-        ConsentStore(kept),
-        EvaluationStore(kept),
+        GrantStore(opened),
+        ConsentStore(opened),
+        EvaluationStore(opened),
         journal.database,
         traces,
         place is not None,

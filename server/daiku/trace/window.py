@@ -1,4 +1,4 @@
-"""Read only the end of a long session: its last chunks, and totals of the ones before."""
+"""Reading only the end of a long session: its last chunks, and totals of the earlier ones."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from daiku.trace.rows import READ, Read
 
 
 class Window(NamedTuple):
-    """Rows of a session from `first_seq` on, after the start of its first run, the last plan, and the last todo list.
+    """Rows of a session from `first_seq` on, preceded by its run's start, the last plan, and the last todo
+    list.
 
-    `earlier` counts the rows left out, `usage` sums theirs."""
+    `earlier`: number of rows left out. `usage`: their total."""
 
     rows: list[Read]
     first_seq: int
@@ -21,13 +22,13 @@ class Window(NamedTuple):
 
 
 def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Window:
-    """Read about the `last` rows below `before_seq` (0: the end), from the start of a run or message of the person."""
+    """Read about the `last` rows below `before_seq` (0: the end), from the start of a run or user message."""
     below = before_seq or 1 << 62
-    first_seq = _first(db, session, below, last)
+    first_seq = _find_start(db, session, below, last)
     rows: list[Read] = db.query(
         f"{READ} WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq", (session, first_seq, below)
     )
-    before = _needed(db, session, first_seq, rows)
+    before = _referenced_rows(db, session, first_seq, rows)
     earlier, prompt, completion, cached, cost, model = db.first(
         f"SELECT COUNT(*), {_sum('promptTokens')}, {_sum('completionTokens')}, {_sum('cachedTokens')}, {_sum('cost', 'REAL')},"  # noqa: S608  # constants
         " MAX(json_extract(data, '$.model')) FILTER (WHERE type = 'usage') FROM chunks WHERE session = ? AND seq < ?",
@@ -49,8 +50,8 @@ def _sum(field: str, kind: Literal["INTEGER", "REAL"] = "INTEGER") -> str:
     )
 
 
-def _first(db: Database, session: str, below: int, last: int) -> int:
-    """The seq where the window begins; 0 where it holds everything."""
+def _find_start(db: Database, session: str, below: int, last: int) -> int:
+    """Return the first seq of the window; 0 if it holds everything."""
     row = db.first(
         "SELECT seq FROM chunks WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?",
         (session, below, last - 1),
@@ -65,21 +66,22 @@ def _first(db: Database, session: str, below: int, last: int) -> int:
     return start or 0
 
 
-def _needed(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
-    """Rows before the window that it refers to: the start of its first run, the last plan and the last todo list."""
+def _referenced_rows(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
+    """Return earlier rows that the window needs: the start of its first run, the last plan, the last todo
+    list."""
     if not first_seq or not rows:
         return []
-    found: dict[int, Read] = {}
-    wanted = (
+    by_seq: dict[int, Read] = {}
+    queries = (
         ("type = 'run_started' AND run = ?", (rows[0][2],)),
         ("type = 'plan'", ()),
         ("type = 'todo'", ()),
     )
-    for condition, values in wanted:
+    for condition, values in queries:
         row = db.first(
             f"{READ} WHERE session = ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT 1",
             (session, first_seq, *values),
         )
         if row is not None:
-            found[row[0]] = row
-    return [found[seq] for seq in sorted(found)]
+            by_seq[row[0]] = row
+    return [by_seq[seq] for seq in sorted(by_seq)]

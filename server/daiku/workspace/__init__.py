@@ -1,1 +1,1 @@
-"""Files on disk inside the workspace: paths, ignores, encodings, checkpoints."""
+"""Files on disk inside the workspace: paths, ignore rules, encodings, checkpoints."""

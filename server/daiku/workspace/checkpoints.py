@@ -1,4 +1,4 @@
-"""Files as they were before an edit, kept by content under the home folder; restoring them."""
+"""Checkpoints: file contents from before an edit, stored under the home folder, and their restoration."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text
 from daiku.workspace.contents import (
     Checkpoint,
@@ -22,19 +22,19 @@ from daiku.workspace.contents import (
     Sweeper,
     add_outcome,
     keep_review,
-    review_of,
+    load_review,
     unusable_checkpoint,
 )
 from daiku.workspace.diskio import make_folders, read_bytes, remove_file, replace_file
 from daiku.workspace.encodings import decode, encode
-from daiku.workspace.paths import locate, root_of
+from daiku.workspace.paths import find_root, locate
 
 if TYPE_CHECKING:
-    from daiku.core.changes.review import Blob, Content, FileReview
+    from daiku.edits.rules.changes.review import Blob, Content, FileReview
 
 
-async def change_back(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
-    """Return the change that restores `path`; True if it must be written as bytes, False if nothing differs."""
+async def build_restoring_change(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
+    """Return the change that restores `path`, True if bytes must be written, or False if nothing differs."""
     text = decode(before) if before is not None else None
     exists = await workspace.exists(path)
     if before is not None and text is None:
@@ -53,8 +53,8 @@ async def change_back(workspace: Workspace, path: str, before: bytes | None) -> 
     return FileChange(path=path, kind="edit", old=now, new=text.text) if now != text.text else False
 
 
-def put_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
-    """Write `path` as it was, or remove it where `data` is None. Raises OSError, DaikuError."""
+def write_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
+    """Write `data` to `path`, or remove the file if `data` is None. Raises OSError, DaikuError."""
     roots, real = workspace.roots, workspace.locate(path)
     if data is None:
         remove_file(roots, real, path)
@@ -66,38 +66,37 @@ def put_bytes(workspace: Workspace, path: str, data: bytes | None) -> None:
 def compare_files(
     files: Sequence[KeptFile], current: Sequence[Content], content_of: Callable[[str | None], Content]
 ) -> tuple[Patch, Patch] | None:
-    """Return the changes of an edit that the `current` contents show, and those that they do not; None if one shows neither."""
+    """Split changes into those applied in `current` and those missing; None if a file matches neither."""
     applied: list[FileChange] = []
     missing: list[FileChange] = []
-    for kept, now in zip(files, current, strict=True):
-        old, new = content_of(kept.content), content_of(kept.after)
-        if not kept.known or now not in (old, new):
+    for file, now in zip(files, current, strict=True):
+        old, new = content_of(file.content), content_of(file.after)
+        if not file.known or now not in (old, new):
             return None
         kind = "create" if old is None else "delete" if new is None else "edit"
         texts = {name: content for name, content in (("old", old), ("new", new)) if isinstance(content, str)}
-        (applied if now == new else missing).append(FileChange(path=kept.path, kind=kind, **texts))
+        (applied if now == new else missing).append(FileChange(path=file.path, kind=kind, **texts))
     return Patch(files=tuple(applied)), Patch(files=tuple(missing))
 
 
 QUOTA = 1_000_000_000
-"""Bytes of kept contents; above it the oldest checkpoints go until 80 % are left."""
-_LARGEST = 100_000_000
-_TOGETHER = 16_000_000
-"""Bytes of contents that are written in one go."""
+"""Bytes of stored contents. Above it, the oldest checkpoints are deleted until 80 % are left."""
+_MAX_FILE_BYTES = 100_000_000
+_BATCH_BYTES = 16_000_000
+"""Bytes of contents per batch of writes."""
 
 
 class RestoreResult(NamedTuple):
-    """What bringing files back did: the files, and the checkpoint that was taken before it."""
+    """The outcome of a restore: the changed files, and the checkpoint that was taken before it."""
 
     files: tuple[FileStat, ...]
     redo: str
 
 
 class CheckpointStore:
-    """The `Checkpoints` port: one small JSON file a checkpoint, contents compressed by their hash.
+    """The `Checkpoints` port: a small JSON file per checkpoint, compressed contents named by their hash.
 
-    Every file is written whole under another name and then renamed, so that a process that dies
-    leaves what was there before or what is there after.
+    Files are written under a temporary name and then renamed, so a crash never leaves a partial file.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class CheckpointStore:
         quota: int = QUOTA,
         open_sessions: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """`open_sessions`: those whose checkpoints go last, because work in them is not over."""
+        """Open the store. Checkpoints of `open_sessions` (unfinished work) are deleted last."""
         self._contents = Contents(folder / "contents")
         self._records = Records(folder / "records")
         self._workspace = workspace
@@ -125,28 +124,27 @@ class CheckpointStore:
         return self._sweeping.pop_deleted_count()
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
-        """Keep `paths` as they are now, unsaved text first. Raises ToolValidationError for a path outside,
-        OSError where the disk is full."""
+        """Store the content of `paths`, unsaved text first; return the checkpoint id. Raises DaikuError, OSError."""
         async with self._lock:
-            found = await self._keep_all(tuple(dict.fromkeys(paths)))
-            made = await asyncio.to_thread(self._add, session, run, found, patch)
+            files = await self._keep_all(tuple(dict.fromkeys(paths)))
+            checkpoint_id = await asyncio.to_thread(self._add_checkpoint, session, run, files, patch)
             await self._sweep()
-            return made
+            return checkpoint_id
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
         async with self._lock:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
-                made = checkpoint.model_copy(
+                settled = checkpoint.model_copy(
                     update={"files": add_outcome(self._contents, checkpoint.files, patch)}
                 )
-                await asyncio.to_thread(self._records.write, made)
+                await asyncio.to_thread(self._records.write, settled)
 
     async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
         checkpoint = self.get(checkpoint_id)
         if checkpoint is None:
             return None
-        paths = (self.current_path(checkpoint, kept.path) for kept in checkpoint.files)
+        paths = (self.current_path(checkpoint, file.path) for file in checkpoint.files)
         return compare_files(
             checkpoint.files, [await self.current_content(path) for path in paths], self.content
         )
@@ -158,60 +156,59 @@ class CheckpointStore:
         files: Mapping[str, tuple[Content, Content]],
         stances: Mapping[str, FileReview],
     ) -> str:
-        """Store a checkpoint before a review decision: `files` before and after, and their review states
-        (`stances`)."""
+        """Store a checkpoint before a review decision: contents before and after, and review states by path."""
         async with self._lock:
             name_of = self._contents.name_of
-            kept = tuple(
+            stored = tuple(
                 KeptFile(path=path, content=name_of(before), after=name_of(after), known=True)
                 for path, (before, after) in files.items()
             )
-            stood = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
-            made = self._new(session, run, kept, kind="review", stances=stood)
-            await asyncio.to_thread(self._records.write, made)
+            reviews = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
+            checkpoint = self._build(session, run, stored, kind="review", stances=reviews)
+            await asyncio.to_thread(self._records.write, checkpoint)
             await self._sweep()
-            return made.id
+            return checkpoint.id
 
     async def record_review_states(self, checkpoint_id: str, stances: Mapping[str, FileReview]) -> None:
-        """Note how the review of files stands after they were brought back."""
+        """Record the review states of files that were restored."""
         async with self._lock:
             checkpoint = self.get(checkpoint_id)
             if checkpoint is not None:
-                stood = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
-                self._records.write(checkpoint.model_copy(update={"stances": stood}))
+                reviews = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
+                self._records.write(checkpoint.model_copy(update={"stances": reviews}))
 
     def get(self, checkpoint_id: str) -> Checkpoint | None:
-        """The checkpoint; None where it is not there (any more)."""
+        """Return the checkpoint; None if it does not exist or was deleted."""
         return self._records.get(checkpoint_id)
 
     def has(self, checkpoint_id: str) -> bool:
         return self.get(checkpoint_id) is not None
 
     def require(self, checkpoint_id: str) -> Checkpoint:
-        """The checkpoint. Raises UsageError (not_found)."""
-        found = self.get(checkpoint_id)
-        if found is None:
+        """Return the checkpoint. Raises UsageError (not_found)."""
+        checkpoint = self.get(checkpoint_id)
+        if checkpoint is None:
             raise unusable_checkpoint(
                 "not_found", text("checkpoints.none_such", id=checkpoint_id), text("checkpoints.too_old")
             )
-        return found
+        return checkpoint
 
     async def put_back(self, path: str, content: Blob) -> None:
         """Write a stored binary file to `path`. Raises DaikuError."""
         data = await asyncio.to_thread(self._contents.load, content.name)
-        await asyncio.to_thread(put_bytes, self._workspace, path, data)
+        await asyncio.to_thread(write_bytes, self._workspace, path, data)
 
     def content(self, name: str | None) -> Content:
-        """The kept content of that name, as text where it is text. Raises UsageError: damaged or gone."""
+        """Return the stored content, as text if it is text. Raises UsageError if it is damaged or gone."""
         return self._contents.content(name)
 
-    def review_of(self, stance: KeptReview) -> FileReview:
+    def load_review(self, stance: KeptReview) -> FileReview:
         """Return the review stored in a checkpoint. Raises UsageError if its content is gone."""
-        return review_of(self._contents, stance)
+        return load_review(self._contents, stance)
 
     async def current_content(self, path: str) -> Content:
-        """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
-        from daiku.core.changes.review import Blob  # when used
+        """Return a file's content, unsaved text first; binary content is stored and returned as a Blob."""
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         if not await self._workspace.exists(path):
             return None
@@ -222,13 +219,15 @@ class CheckpointStore:
             return None if name is None else Blob(name)
 
     def current_path(self, checkpoint: Checkpoint, path: str) -> str:
-        """How `path` of a checkpoint is called now, also where folders were added to the workspace since.
-        Raises UsageError where it is not in the workspace."""
+        """Return the current name of a checkpoint's `path`, also after workspace folders were added.
+
+        Raises UsageError if the file is not in the workspace.
+        """
         roots = tuple(Path(root) for root in checkpoint.roots)
         if roots == self._workspace.roots:
             return path
         real = locate(roots, path)
-        if root_of(self._workspace.roots, real) is None:
+        if find_root(self._workspace.roots, real) is None:
             where = ", ".join(checkpoint.roots)
             raise unusable_checkpoint(
                 "usage",
@@ -238,44 +237,44 @@ class CheckpointStore:
         return self._workspace.relative(real)
 
     async def _keep_all(self, paths: Sequence[str]) -> list[KeptFile]:
-        """Each path with its present content; written together, for a change of threads costs as much."""
-        kept: list[KeptFile] = []
-        waiting: list[tuple[str, bytes | None]] = []
+        """Store the current contents of `paths` in batches, to save switches between threads."""
+        stored: list[KeptFile] = []
+        batch: list[tuple[str, bytes | None]] = []
 
         def store() -> list[KeptFile]:
             return [
-                KeptFile(path=p, content=None if d is None else self._contents.store(d)) for p, d in waiting
+                KeptFile(path=p, content=None if d is None else self._contents.store(d)) for p, d in batch
             ]
 
         for path in paths:
-            waiting.append((path, await self._data(path)))
-            if sum(len(data or b"") for _, data in waiting) > _TOGETHER:
-                kept += await asyncio.to_thread(store)
-                waiting.clear()
-        return [*kept, *await asyncio.to_thread(store)]
+            batch.append((path, await self._read_data(path)))
+            if sum(len(data or b"") for _, data in batch) > _BATCH_BYTES:
+                stored += await asyncio.to_thread(store)
+                batch.clear()
+        return [*stored, *await asyncio.to_thread(store)]
 
     async def _keep(self, path: str) -> str | None:
-        data = await self._data(path)
+        data = await self._read_data(path)
         return None if data is None else await asyncio.to_thread(self._contents.store, data)
 
-    async def _data(self, path: str) -> bytes | None:
+    async def _read_data(self, path: str) -> bytes | None:
         real = self._workspace.locate(path)
         if not await self._workspace.exists(path):
             return None
         try:
-            found = await self._workspace.read(path)
-            return encode(found.text, found.encoding, bom=found.bom)
+            file = await self._workspace.read(path)
+            return encode(file.text, file.encoding, bom=file.bom)
         except (DaikuError, UnicodeEncodeError):  # binary, or too large to be read as text
-            return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _LARGEST)
+            return await asyncio.to_thread(read_bytes, self._workspace.roots, real, path, _MAX_FILE_BYTES)
 
-    def _add(self, session: str, run: str, found: Sequence[KeptFile], patch: Patch | None) -> str:
-        made = self._new(
-            session, run, tuple(found) if patch is None else add_outcome(self._contents, found, patch)
+    def _add_checkpoint(self, session: str, run: str, files: Sequence[KeptFile], patch: Patch | None) -> str:
+        checkpoint = self._build(
+            session, run, tuple(files) if patch is None else add_outcome(self._contents, files, patch)
         )
-        self._records.write(made)
-        return made.id
+        self._records.write(checkpoint)
+        return checkpoint.id
 
-    def _new(
+    def _build(
         self,
         session: str,
         run: str,
@@ -298,94 +297,98 @@ class CheckpointStore:
 
     async def _sweep(self) -> None:
         if await asyncio.to_thread(self._sweeping.due):
-            opened = self._open_sessions()  # not in a thread: it asks the journal
+            opened = self._open_sessions()  # reads the journal, so not in a thread
             await asyncio.to_thread(self._sweeping, opened)
 
     def list(self, session: str) -> tuple[Checkpoint, ...]:
-        """The session's checkpoints, oldest first; unreadable ones are left out."""
-        return self._records.of(session)
+        """Return the session's checkpoints, oldest first, without unreadable ones."""
+        return self._records.list_for(session)
 
     def last_edits(self, session: str) -> str:
-        """The checkpoint to go back to so that the last run with edits that stand is undone; once more,
-        and it is the run before it. Raises UsageError where nothing is left to undo."""
-        standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
-        if not standing:
+        """Return the id of the checkpoint that undoes the last run with edits in effect.
+
+        After that is restored, the next call returns that of the run before. Raises UsageError if nothing can
+        be undone.
+        """
+        edits = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
+        if not edits:
             raise unusable_checkpoint(
                 "not_found", text("checkpoints.nothing_to_undo"), text("checkpoints.on_their_machine")
             )
-        return next(c.id for c in standing if c.run == standing[-1].run)
+        return next(c.id for c in edits if c.run == edits[-1].run)
 
     async def undo(self, session: str) -> tuple[FileStat, ...]:
-        """Bring back all that the last run with edits changed. Raises UsageError where there is nothing."""
+        """Undo all edits of the last run that has any. Raises UsageError if there is none."""
         return await self.restore(self.last_edits(session))
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
         return (await self.bring_back(checkpoint_id)).files
 
     def forget(self, session: str) -> None:
-        """Let go of a session's checkpoints, and of what no other session's hold."""
+        """Delete a session's checkpoints, and contents that no other session uses."""
         self._sweeping.forget(session)
 
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
-        """Copy checkpoints to another session, in this order, and return the new ids by the old ones."""
+        """Copy checkpoints to another session, in this order. Return the new ids by the old ones."""
         return self._records.copy(session, ids, restored)
 
     async def bring_back(self, checkpoint_id: str, into: str | None = None) -> RestoreResult:
-        """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of
-        them has it: whole or not at all for texts. A checkpoint of its own is taken first, so that this can
-        be undone in its turn; it belongs to the session `into`. Raises UsageError where that cannot be."""
+        """Restore the files of this checkpoint and of the session's later ones.
+
+        Each file gets the earliest content stored. Texts change all or nothing. A new checkpoint in the
+        session `into` is taken first, so the restore can be undone. Raises UsageError if it is not possible.
+        """
         async with self._lock:
-            first, wanted = await asyncio.to_thread(self._since, checkpoint_id)
-            before = [KeptFile(path=path, content=await self._keep(path)) for path in wanted]
+            first, contents = await asyncio.to_thread(self._contents_since, checkpoint_id)
+            before = [KeptFile(path=path, content=await self._keep(path)) for path in contents]
             changes: list[FileChange] = []
             in_bytes: dict[str, bytes | None] = {}
-            for path, content in wanted.items():
+            for path, content in contents.items():
                 data = await asyncio.to_thread(self._contents.load, content) if content else None
-                change = await change_back(self._workspace, path, data)
+                change = await build_restoring_change(self._workspace, path, data)
                 if isinstance(change, FileChange):
                     changes.append(change)
                 elif change:
                     in_bytes[path] = data
-            redo = self._begin_return(first, before, wanted, into or first.session)
+            redo = self._write_redo_checkpoint(first, before, contents, into or first.session)
             stats = (
                 await self._workspace.apply(Patch(files=tuple(changes)), text("edits.restore"), exact=True)
                 if changes
                 else ()
             )
             for path, data in in_bytes.items():
-                await asyncio.to_thread(put_bytes, self._workspace, path, data)
-            self._mark(first, redo)
+                await asyncio.to_thread(write_bytes, self._workspace, path, data)
+            self._mark_undone(first, redo)
             kinds: list[FileStat] = [
                 FileStat(path=path, kind="edit" if data is not None else "delete")
                 for path, data in in_bytes.items()
             ]
             return RestoreResult((*stats, *kinds), redo.id)
 
-    def _begin_return(
-        self, first: Checkpoint, before: Sequence[KeptFile], wanted: Mapping[str, str | None], session: str
+    def _write_redo_checkpoint(
+        self, first: Checkpoint, before: Sequence[KeptFile], contents: Mapping[str, str | None], session: str
     ) -> Checkpoint:
         later = [c for c in self.list(first.session) if c.number >= first.number]
-        kept = tuple(k.model_copy(update={"after": wanted[k.path], "known": True}) for k in before)
+        files = tuple(k.model_copy(update={"after": contents[k.path], "known": True}) for k in before)
         undid = tuple(c.id for c in later if c.kind == "edit" and not c.restored)
-        redo = self._new(session, first.run, kept, kind="restore", undid=undid)
+        redo = self._build(session, first.run, files, kind="restore", undid=undid)
         self._records.write(redo)
         return redo
 
-    def _mark(self, first: Checkpoint, redo: Checkpoint) -> None:
-        """The edits since `first` no longer stand; those that a return since then had undone do again where
-        that is what was undone now."""
-        again = first.undid if first.kind == "restore" else ()
-        for ids, restored in ((redo.undid, True), (again, False)):
+    def _mark_undone(self, first: Checkpoint, redo: Checkpoint) -> None:
+        """Mark the edits since `first` as undone; if it was an undo, mark its edits as in effect again."""
+        redone = first.undid if first.kind == "restore" else ()
+        for ids, restored in ((redo.undid, True), (redone, False)):
             for name in ids:
-                found = self.get(name)
-                if found is not None and found.restored != restored:
-                    self._records.write(found.model_copy(update={"restored": restored}))
+                checkpoint = self.get(name)
+                if checkpoint is not None and checkpoint.restored != restored:
+                    self._records.write(checkpoint.model_copy(update={"restored": restored}))
 
-    def _since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
+    def _contents_since(self, checkpoint_id: str) -> tuple[Checkpoint, dict[str, str | None]]:
         first = self.require(checkpoint_id)
-        wanted: dict[str, str | None] = {}
+        contents: dict[str, str | None] = {}
         for checkpoint in self.list(first.session):
             if checkpoint.number >= first.number:
-                for kept in checkpoint.files:
-                    wanted.setdefault(self.current_path(checkpoint, kept.path), kept.content)
-        return first, wanted
+                for file in checkpoint.files:
+                    contents.setdefault(self.current_path(checkpoint, file.path), file.content)
+        return first, contents

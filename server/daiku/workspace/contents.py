@@ -1,4 +1,4 @@
-"""Storage of checkpoints: file contents by hash, one small record each; the oldest are deleted first."""
+"""Storage of checkpoints: file contents by hash, one small record per checkpoint, oldest deleted first."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
 
 if TYPE_CHECKING:
-    from daiku.core.changes.review import Content, FileReview
+    from daiku.edits.rules.changes.review import Content, FileReview
 
 MAX_AGE = 30 * 24 * 3600.0
-"""Seconds after which a checkpoint goes, unless work in its session is not over."""
+"""Seconds after which a checkpoint is deleted, unless its session has unfinished work."""
 DAILY = 24 * 3600.0
+"""Seconds between two sweeps for expired checkpoints."""
 LEFT = 0.8
-"""The share of the quota that is left when the oldest had to go."""
+"""Share of the quota (0 to 1) that is left after the oldest checkpoints are deleted."""
 
 CheckpointKind = Literal["edit", "review", "restore"]
 
 
 class KeptFile(Frozen):
-    """One file as it was: `content` names the stored bytes, None where there was no file. With `known`,
-    `after` is what the edit was to make of it, and `origin` its name before where it was moved."""
+    """The state of one file before an edit.
+
+    `content` names the stored bytes, None if there was no file. If `known`, `after` names the content that
+    the edit was to write, and `origin` is the name before a move.
+    """
 
     path: str
     content: str | None
@@ -44,7 +48,7 @@ class KeptFile(Frozen):
 
 
 class KeptReview(Frozen):
-    """How the review of one file stood after a decision: its two texts by content, the lines between."""
+    """The review state of one file after a decision: both contents by name, and the spans between them."""
 
     path: str
     base: str | None = None
@@ -54,11 +58,11 @@ class KeptReview(Frozen):
 
 
 class Checkpoint(Frozen):
-    """What was kept before one edit. `number` rises by one within a session; `restored` says that it
-    was brought back, so that the next undo goes further into the past.
+    """The state of files before one edit.
 
-    A `review` was taken before a person's decision, a `restore` before files were brought back (`undid`:
-    the checkpoints that this marked).
+    `number` rises by one within a session. `restored` is set when the checkpoint was restored, so that the
+    next undo goes further back. `kind` is "review" before a review decision and "restore" before a restore,
+    which lists in `undid` the checkpoints that it marked.
     """
 
     id: str
@@ -74,14 +78,14 @@ class Checkpoint(Frozen):
 
 
 class Contents:
-    """Bytes by their SHA-256, compressed."""
+    """A store of compressed bytes, named by their SHA-256."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._size: int | None = None
 
     def store(self, data: bytes) -> str:
-        """Keep `data`; its name. Raises OSError."""
+        """Store `data` and return its name. Raises OSError."""
         name = hashlib.sha256(data).hexdigest()
         place = self._place(name)
         if not place.exists():
@@ -92,7 +96,7 @@ class Contents:
         return name
 
     def load(self, name: str) -> bytes:
-        """Return the stored bytes. Raises UsageError: damaged or gone."""
+        """Return the stored bytes. Raises UsageError if they are damaged or gone."""
         try:
             data = zlib.decompress(self._place(name).read_bytes())
         except (OSError, zlib.error):
@@ -104,8 +108,8 @@ class Contents:
         return data
 
     def content(self, name: str | None) -> Content:
-        """What is kept under `name`, as text where it is text. Raises UsageError: damaged or gone."""
-        from daiku.core.changes.review import Blob  # when used
+        """Return what is stored under `name`, as text if it is text. Raises UsageError if damaged or gone."""
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         if name is None:
             return None
@@ -113,8 +117,8 @@ class Contents:
         return Blob(name) if read is None else read.text
 
     def name_of(self, content: Content) -> str | None:
-        """Store a text if needed, and return its name in the store; None for no content."""
-        from daiku.core.changes.review import Blob  # when used
+        """Return the store's name for `content`, storing a text if needed; None for no content."""
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         match content:
             case None:
@@ -143,24 +147,25 @@ class Contents:
 
 
 class Records:
-    """The checkpoints of all sessions, one file each in a folder by session."""
+    """The checkpoint records of all sessions: one folder per session, one file per checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._places: dict[str, Path] = {}
 
     def next_number(self, session: str) -> int:
-        numbers = [int(path.name.partition("-")[0]) for path in _listed(self.folder_of(session))]
+        numbers = [int(path.name.partition("-")[0]) for path in _list_record_files(self.folder_of(session))]
         return max(numbers, default=0) + 1
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Keep it, in place of what was there by its id. Raises OSError."""
+        """Write the record, replacing one with the same id. Raises OSError."""
         place = self.folder_of(checkpoint.session) / f"{checkpoint.number:08}-{checkpoint.id}.json"
         _write(place, checkpoint.model_dump_json(exclude_defaults=True).encode())
         self._places[checkpoint.id] = place
 
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
-        """Copy checkpoints to another session and return the new ids by the old ones. `restored` ones no longer stand."""
+        """Copy checkpoints to another session, marking those in `restored`. Return the new ids by the old
+        ones."""
         names = {old: long_id("checkpoint") for old in ids}
         for old in ids:
             checkpoint = self.get(old)
@@ -170,7 +175,7 @@ class Records:
                     "session": session,
                     "number": self.next_number(session),
                     "restored": old in restored,
-                    "undid": tuple(names.get(each, each) for each in checkpoint.undid),
+                    "undid": tuple(names.get(old_id, old_id) for old_id in checkpoint.undid),
                 }
                 self.write(checkpoint.model_copy(update=changes))
         return names
@@ -178,74 +183,76 @@ class Records:
     def get(self, checkpoint_id: str) -> Checkpoint | None:
         place = self._places.get(checkpoint_id)
         if place is None:
-            place = next(iter(self._folder.glob(f"*/*-{_safe(checkpoint_id)}.json")), None)
+            place = next(iter(self._folder.glob(f"*/*-{_to_file_name(checkpoint_id)}.json")), None)
         if place is None:
             return None
         self._places[checkpoint_id] = place
         return _read(place)
 
-    def of(self, session: str) -> tuple[Checkpoint, ...]:
-        """Those of a session, oldest first; unreadable ones are left out."""
-        found = (_read(path) for path in _listed(self.folder_of(session)))
-        return tuple(checkpoint for checkpoint in found if checkpoint is not None)
+    def list_for(self, session: str) -> tuple[Checkpoint, ...]:
+        """Return a session's checkpoints, oldest first, without unreadable ones."""
+        checkpoints = (_read(path) for path in _list_record_files(self.folder_of(session)))
+        return tuple(checkpoint for checkpoint in checkpoints if checkpoint is not None)
 
     def all(self) -> dict[Path, Checkpoint | None]:
-        """Every checkpoint by its file, oldest first."""
+        """Return all checkpoints by file, oldest first; None for an unreadable one."""
         places = sorted(self._folder.glob("*/*.json"), key=lambda path: path.stat().st_mtime_ns)
         return {place: _read(place) for place in places}
 
     def folder_of(self, session: str) -> Path:
-        return self._folder / _safe(session)
+        return self._folder / _to_file_name(session)
 
 
 class Sweeper:
-    """Lets the oldest checkpoints go where there are too many bytes or they are too old; those of open
-    sessions last, and never for their age."""
+    """Deletes the oldest checkpoints above the quota, and expired ones.
+
+    Those of open sessions are deleted last, and never because of their age.
+    """
 
     def __init__(self, contents: Contents, records: Records, quota: int) -> None:
         self._contents, self._records, self._quota = contents, records, quota
-        self._looked = float("-inf")
-        self._gone = 0
+        self._swept_at = float("-inf")
+        self._deleted_count = 0
 
     def due(self) -> bool:
-        """True where there is something to look for: too many bytes, or a day has gone by."""
-        return self._contents.size > self._quota or time.monotonic() - self._looked > DAILY
+        """Return True if the quota is exceeded or the last sweep was a day ago."""
+        return self._contents.size > self._quota or time.monotonic() - self._swept_at > DAILY
 
     def __call__(self, opened: Collection[str]) -> None:
-        """Look, and let go; `opened` are the sessions in which work is not over."""
+        """Delete checkpoints that are too old or too many. `opened`: sessions with unfinished work."""
         full = self._contents.size > self._quota
-        self._looked = time.monotonic()
-        kept = self._records.all()
-        newest = next(reversed(kept), None)
-        goes_last = {p: c for p, c in kept.items() if c is not None and c.session in opened}
-        for place in [*(p for p in kept if p not in goes_last), *goes_last]:
+        self._swept_at = time.monotonic()
+        records = self._records.all()
+        newest = next(reversed(records), None)
+        goes_last = {p: c for p, c in records.items() if c is not None and c.session in opened}
+        for place in [*(p for p in records if p not in goes_last), *goes_last]:
             too_old = place not in goes_last and time.time() - place.stat().st_mtime > MAX_AGE
             full = full and self._contents.size > self._quota * LEFT
             if place != newest and (full or too_old):
-                self._drop(place, kept)
+                self._drop(place, records)
 
-    def _drop(self, place: Path, kept: dict[Path, Checkpoint | None]) -> None:
-        gone = _contents_of([kept.pop(place)]) - _contents_of(kept.values())
+    def _drop(self, place: Path, records: dict[Path, Checkpoint | None]) -> None:
+        unused = _list_contents([records.pop(place)]) - _list_contents(records.values())
         place.unlink(missing_ok=True)
-        self._contents.drop(gone)
-        self._gone += 1
+        self._contents.drop(unused)
+        self._deleted_count += 1
 
     def forget(self, session: str) -> None:
-        """Drop all checkpoints of a session, and what no other one holds."""
-        kept = self._records.all()
-        mine = {
-            place: kept.pop(place)
-            for place in tuple(kept)
+        """Delete all checkpoints of a session, and contents that no other session uses."""
+        records = self._records.all()
+        own_records = {
+            place: records.pop(place)
+            for place in tuple(records)
             if place.parent == self._records.folder_of(session)
         }
-        for place in mine:
+        for place in own_records:
             place.unlink(missing_ok=True)
-        self._contents.drop(_contents_of(mine.values()) - _contents_of(kept.values()))
+        self._contents.drop(_list_contents(own_records.values()) - _list_contents(records.values()))
 
     def pop_deleted_count(self) -> int:
         """Return how many checkpoints were deleted since the last call, and reset the count."""
-        gone, self._gone = self._gone, 0
-        return gone
+        count, self._deleted_count = self._deleted_count, 0
+        return count
 
 
 def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview:
@@ -259,53 +266,53 @@ def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview
     )
 
 
-def review_of(contents: Contents, stance: KeptReview) -> FileReview:
+def load_review(contents: Contents, stance: KeptReview) -> FileReview:
     """Return the review that `keep_review` stored. Raises UsageError if its content is gone."""
-    from daiku.core.changes.review import FileReview, ReviewSpan  # when used
+    from daiku.edits.rules.changes.review import FileReview, ReviewSpan  # when used
 
     spans = tuple(ReviewSpan(*span) for span in stance.spans)
     return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)
 
 
-def add_outcome(contents: Contents, found: Sequence[KeptFile], patch: Patch) -> tuple[KeptFile, ...]:
-    """Return the kept files of `found` with the content that `patch` will give each of them."""
+def add_outcome(contents: Contents, files: Sequence[KeptFile], patch: Patch) -> tuple[KeptFile, ...]:
+    """Return `files` with the content that `patch` gives each of them."""
     after: dict[str, tuple[str | None, str | None]] = {}
     for change in patch.files:
         moved = change.kind == "rename" and change.to is not None
-        kept = next((k.content for k in found if k.path == change.path), None)
-        made = kept if moved and change.new is None else contents.name_of(change.new)
-        after[change.path] = (None if moved else made, None)
+        stored = next((k.content for k in files if k.path == change.path), None)
+        content = stored if moved and change.new is None else contents.name_of(change.new)
+        after[change.path] = (None if moved else content, None)
         if moved and change.to is not None:
-            after[change.to] = (made, change.path)
+            after[change.to] = (content, change.path)
     return tuple(
         k.model_copy(update={"after": after[k.path][0], "known": True, "origin": after[k.path][1]})
         if k.path in after
         else k
-        for k in found
+        for k in files
     )
 
 
 def unusable_checkpoint(kind: str, message: Text, hint: Text) -> UsageError:
-    """Why a checkpoint cannot be used."""
+    """Return the error for a checkpoint that cannot be used."""
     return UsageError(Failure.model_validate({"kind": kind, "message": message, "hint": hint}))
 
 
-def _contents_of(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
-    found: set[str | None] = set()
+def _list_contents(checkpoints: Iterable[Checkpoint | None]) -> set[str]:
+    names: set[str | None] = set()
     for checkpoint in checkpoints:
         if checkpoint is not None:
-            found |= {name for kept in checkpoint.files for name in (kept.content, kept.after)}
-            found |= {name for stance in checkpoint.stances for name in (stance.base, stance.now)}
-    return {name for name in found if name}
+            names |= {name for file in checkpoint.files for name in (file.content, file.after)}
+            names |= {name for stance in checkpoint.stances for name in (stance.base, stance.now)}
+    return {name for name in names if name}
 
 
-def _safe(name: str) -> str:
-    """A session's or checkpoint's id as a file name; ids of ours are unchanged."""
+def _to_file_name(name: str) -> str:
+    """Return a session's or checkpoint's id as a file name. Daiku's own ids are unchanged."""
     plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_record_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*-*.json"))
 
 
@@ -316,10 +323,10 @@ def _read(path: Path) -> Checkpoint | None:
         return None
 
 
-def _private_folder(folder: Path) -> None:
-    """Make a folder with those above it for this user alone; `mkdir(parents=True)` leaves those open."""
+def _make_private_folder(folder: Path) -> None:
+    """Create a folder and its parents for this user only; `mkdir(parents=True)` leaves parents open."""
     if not folder.is_dir():
-        _private_folder(folder.parent)
+        _make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -328,8 +335,8 @@ def _write(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     try:
         fd = os.open(temporary, flags, 0o600)
-    except FileNotFoundError:  # asked only then: dozens are written at once
-        _private_folder(path.parent)
+    except FileNotFoundError:  # checked only then: files are written by the dozen
+        _make_private_folder(path.parent)
         fd = os.open(temporary, flags, 0o600)
     with os.fdopen(fd, "wb", buffering=0) as out:
         view = memoryview(data)

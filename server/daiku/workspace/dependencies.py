@@ -1,4 +1,4 @@
-"""The folders in which a project's dependencies are installed: they are read, and never written by file tools."""
+"""Folders with a project's installed dependencies, which file tools may read and never write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from daiku.workspace.paths import within
+from daiku.workspace.paths import is_within
 
 _ENVIRONMENTS = (".venv", "venv", "env")
 _NODE = "node_modules"
@@ -14,20 +14,20 @@ _PYTHON = "site-packages"
 
 
 def is_dependency(inside: Path) -> bool:
-    """True for a path (from its root) inside a folder of installed packages."""
+    """Return True if the path (relative to its root) is inside a folder of installed packages."""
     return not {_NODE, _PYTHON}.isdisjoint(inside.parts)
 
 
-def dependency_folder(roots: tuple[Path, ...], real: Path) -> Path | None:
-    """The folder with the project's dependencies that holds the real path `real`; None where none does.
+def find_dependency_folder(roots: tuple[Path, ...], real: Path) -> Path | None:
+    """Return the project's dependency folder that contains the real path `real`; None if there is none.
 
-    It may lie outside the roots, where a link of the project leads to it. A link could lead anywhere: what it
-    leads to must itself be called as such folders are, and an environment must be one.
+    The folder may lie outside the roots if a link of the project leads to it. To be safe, its real name must
+    be a dependency folder's, and an environment must have a pyvenv.cfg.
     """
-    return next((folder for folder in _folders(roots) if within(real, folder)), None)
+    return next((folder for folder in _find_folders(roots) if is_within(real, folder)), None)
 
 
-def _folders(roots: tuple[Path, ...]) -> Iterator[Path]:
+def _find_folders(roots: tuple[Path, ...]) -> Iterator[Path]:
     for root in roots:
         node = Path(os.path.realpath(root / _NODE))
         if node.name == _NODE:

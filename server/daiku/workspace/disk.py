@@ -1,4 +1,4 @@
-"""The workspace on disk: files inside the roots, read as text, changed whole patches at a time."""
+"""The workspace on disk: reads text files inside the roots and applies patches all or nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.core.ports import TextFile, Workspace
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.run.rules.outside import TextFile, Workspace
 from daiku.texts.text import Text, text
 from daiku.workspace import paths
 from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DiskWorkspace:
-    """The `Workspace` port without an editor. `roots` are resolved once; paths at every use."""
+    """The `Workspace` port without an editor. Roots are resolved once, paths at every use."""
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
@@ -43,18 +43,18 @@ class DiskWorkspace:
         return paths.relative(self._roots, path)
 
     def hidden(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and self._ignores(root).hidden(path, self.relative(path))
+        root = paths.find_root(self._roots, path)
+        return root is not None and self._load_ignores(root).hidden(path, self.relative(path))
 
     def closed(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores(root).closed_by_file(path)
+        root = paths.find_root(self._roots, path)
+        return root is not None and path != root and self._load_ignores(root).closed_by_file(path)
 
     def ignored(self, path: Path) -> bool:
-        root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores(root).leaves_out(path)
+        root = paths.find_root(self._roots, path)
+        return root is not None and path != root and self._load_ignores(root).leaves_out(path)
 
-    def _ignores(self, root: Path) -> Ignores:
+    def _load_ignores(self, root: Path) -> Ignores:
         if root not in self._ignore_files:
             from daiku.workspace.ignores import Ignores  # when used
 
@@ -82,27 +82,27 @@ class DiskWorkspace:
         return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
 
     def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
-        from daiku.core.changes.diff import stat  # when used
+        from daiku.edits.rules.changes.diff import stat  # when used
 
-        steps = [step for change in patch.files for step in self._steps(change)]
+        steps = [step for change in patch.files for step in self._plan_steps(change)]
         undo: list[Callable[[], object]] = []
         try:
             for step in steps:
                 step.do(undo)
         except BaseException:
             for back in reversed(undo):
-                with suppress(Exception):  # the first error is the one to tell
+                with suppress(Exception):  # the first error is the one to report
                     back()
             raise
         return tuple(stat(change) for change in patch.files)
 
-    def _steps(self, change: FileChange) -> list[_Step]:
-        """What is to be done for one file, after everything about it was checked."""
+    def _plan_steps(self, change: FileChange) -> list[_Step]:
+        """Return the disk changes for one file, after all checks on it."""
         real = self.locate(change.path)
         name = self.relative(real)
         if real in self._roots:
             raise refuse(text("files.is_workspace", path=name))
-        found = self._checked(change, real, name)
+        current = self._read_unchanged(change, real, name)
         if change.kind == "delete" or (change.new is None and change.kind != "rename"):
             return [_Step(self._roots, "remove", real, name)]
         to = self.locate(change.to) if change.to else real
@@ -113,31 +113,33 @@ class DiskWorkspace:
             steps.append(_Step(self._roots, "move", real, name, to=to))
         if change.new is not None and change.new != change.old:
             steps.append(
-                _Step(self._roots, "write", to, self.relative(to), data=_bytes(change.new, found, name))
+                _Step(
+                    self._roots, "write", to, self.relative(to), data=_encode_like(change.new, current, name)
+                )
             )
         return steps
 
-    def _checked(self, change: FileChange, real: Path, name: str) -> TextFile | None:
-        """The file as it stands, when it is what the change was made against."""
+    def _read_unchanged(self, change: FileChange, real: Path, name: str) -> TextFile | None:
+        """Read the file and check that it is what the change was made against. Raises StaleVersionError."""
         if not os.path.lexists(real):
             if change.kind != "create" or change.old is not None:
-                raise _stale(name, text("files.gone"))
+                raise _build_stale_error(name, text("files.gone"))
             return None
         if change.kind == "create":
-            raise _stale(name, text("files.there_already"))
-        if change.old is None:  # moved or deleted without looking inside: binary files
+            raise _build_stale_error(name, text("files.there_already"))
+        if change.old is None:  # a binary file, moved or deleted unread
             if not real.is_file():
                 raise refuse(text("files.not_a_file", path=name))
             return None
-        found = self.read_now(change.path)
-        if found.text != change.old:
-            raise _stale(name, text("files.changed_meanwhile"))
-        return found
+        file = self.read_now(change.path)
+        if file.text != change.old:
+            raise _build_stale_error(name, text("files.changed_meanwhile"))
+        return file
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One change of the disk, which adds its undoing to the list it is given."""
+    """One change on disk. `do` adds its undo step to the list."""
 
     roots: tuple[Path, ...]
     verb: str
@@ -149,7 +151,7 @@ class _Step:
     def do(self, undo: list[Callable[[], object]]) -> None:
         target = self.to or self.real
         if self.verb != "remove":
-            undo += (made.rmdir for made in make_folders(self.roots, target.parent, self.name))
+            undo += (folder.rmdir for folder in make_folders(self.roots, target.parent, self.name))
         match self.verb:
             case "move":
                 move_file(self.roots, self.real, target, self.name)
@@ -171,10 +173,10 @@ class _Step:
         self.real.chmod(mode & 0o7777)
 
 
-def _bytes(content: str, found: TextFile | None, name: str) -> bytes:
-    encoding = found.encoding if found else "utf-8"
+def _encode_like(content: str, file: TextFile | None, name: str) -> bytes:
+    encoding = file.encoding if file else "utf-8"
     try:
-        return encode(content, encoding, bom=found.bom if found else False)
+        return encode(content, encoding, bom=file.bom if file else False)
     except UnicodeEncodeError as error:
         wrong = content[error.start : error.end][:10]
         raise refuse(
@@ -183,7 +185,7 @@ def _bytes(content: str, found: TextFile | None, name: str) -> bytes:
         ) from None
 
 
-def _stale(name: str, why: Text) -> StaleVersionError:
+def _build_stale_error(name: str, why: Text) -> StaleVersionError:
     return StaleVersionError(
         Failure(
             kind="stale",
@@ -195,7 +197,7 @@ def _stale(name: str, why: Text) -> StaleVersionError:
 
 
 def is_closed(workspace: Workspace, path: str) -> bool:
-    """True where .daikuignore closes the place that `path` names; what is no path inside is not closed."""
+    """Return True if .daikuignore closes the file at `path`. A path outside the roots is not closed."""
     try:
         return workspace.closed(workspace.locate(path))
     except (DaikuError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Reading and replacing files through descriptors that are checked after they were opened."""
+"""Reads and replaces files through descriptors that are checked after they are opened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from daiku.texts.text import Text, text
-from daiku.workspace.paths import refuse, root_of
+from daiku.workspace.paths import find_root, refuse
 
 READ_LIMIT = 10_000_000
 """Bytes of the largest file that is read as text."""
@@ -24,20 +24,20 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.rename in os.supports_dir_
 
 
 def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ_LIMIT) -> bytes:
-    """The bytes of the regular file `real`. Raises ToolValidationError with the reason otherwise."""
+    """Return the bytes of the regular file `real`. Raises ToolValidationError with the reason otherwise."""
     try:
         fd = os.open(real, os.O_RDONLY | _NOFOLLOW | _NONBLOCK | _BINARY | _CLOEXEC)
     except OSError as error:
-        raise refuse(text("files.because", path=name, why=_why(real, error))) from None
+        raise refuse(text("files.because", path=name, why=_explain_error(real, error))) from None
     try:
-        found = os.fstat(fd)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(fd)
+        if stat.S_ISDIR(status.st_mode):
             raise refuse(text("files.is_folder", path=name), text("files.list_shows"))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise refuse(text("files.irregular_device", path=name))
-        if found.st_size > limit:
+        if status.st_size > limit:
             raise refuse(
-                text("files.too_large", path=name, count=f"{found.st_size:,}", most=f"{limit:,}"),
+                text("files.too_large", path=name, count=f"{status.st_size:,}", most=f"{limit:,}"),
                 text("files.search_large"),
             )
         _check_place(fd, roots, real, name)
@@ -53,7 +53,7 @@ def read_bytes(roots: tuple[Path, ...], real: Path, name: str, limit: int = READ
         os.close(fd)
 
 
-def _why(real: Path, error: OSError) -> Text:
+def _explain_error(real: Path, error: OSError) -> Text:
     if isinstance(error, FileNotFoundError):
         return text("files.none_such")
     if isinstance(error, PermissionError):
@@ -66,25 +66,25 @@ def _why(real: Path, error: OSError) -> Text:
 
 
 def _check_place(fd: int, roots: tuple[Path, ...], real: Path, name: str) -> None:
-    """What was opened must lie inside: a link may have been put in the way since the path was resolved."""
+    """Refuse an open file outside the roots: a link may have been inserted since the path was resolved."""
     link = f"/proc/self/fd/{fd}"
     try:
         place = Path(link).readlink()
     except OSError:
-        opened, there = os.fstat(fd), os.stat(os.path.realpath(real))  # noqa: PTH116  # of the same path
-        same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+        opened, current = os.fstat(fd), os.stat(os.path.realpath(real))  # noqa: PTH116  # of the same path
+        same = (opened.st_dev, opened.st_ino) == (current.st_dev, current.st_ino)
         place = Path(os.path.realpath(real)) if same else Path(os.devnull)
     if place.name.endswith(" (deleted)") and not place.exists():
         raise refuse(text("files.replaced", path=name), text("files.try_again"))
-    if root_of(roots, place) is None:
+    if find_root(roots, place) is None:
         raise refuse(text("files.leads_out", path=name))
 
 
 @contextmanager
-def _folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int | None]:
-    """A descriptor of `folder`, checked to lie inside; None where the system cannot work with one."""
+def _open_folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int | None]:
+    """Open a descriptor of `folder`, checked to be inside; yield None where unsupported."""
     if not _BY_DESCRIPTOR:
-        if root_of(roots, Path(os.path.realpath(folder))) is None:
+        if find_root(roots, Path(os.path.realpath(folder))) is None:
             raise refuse(text("files.leads_out", path=name))
         yield None
         return
@@ -100,25 +100,28 @@ def _folder(roots: tuple[Path, ...], folder: Path, name: str) -> Generator[int |
 
 
 def make_folders(roots: tuple[Path, ...], folder: Path, name: str) -> list[Path]:
-    """Make `folder` with its parents; those that were made, outermost first."""
+    """Create `folder` and its parents. Return the created folders, outermost first."""
     missing: list[Path] = []
     at = folder
     while not at.exists() and not at.is_symlink():
         missing.append(at)
         at = at.parent
-    if root_of(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
+    if find_root(roots, Path(os.path.realpath(at))) is None or not at.is_dir():
         raise refuse(text("files.folder_outside", path=name, folder=at.name))
-    made: list[Path] = []
+    created: list[Path] = []
     for path in reversed(missing):
-        with _folder(roots, path.parent, name) as fd:
-            os.mkdir(path if fd is None else path.name, dir_fd=fd)  # pathlib knows no descriptor
-        made.append(path)
-    return made
+        with _open_folder(roots, path.parent, name) as fd:
+            os.mkdir(path if fd is None else path.name, dir_fd=fd)  # pathlib takes no descriptor
+        created.append(path)
+    return created
 
 
 def replace_file(roots: tuple[Path, ...], real: Path, data: bytes, name: str) -> None:
-    """Put a file with `data` in the place of `real`, at once and never into the old inode: what other
-    links to it hold stays as it is. The mode and, where permitted, the owner are kept."""
+    """Replace the file `real` by one with `data`, atomically.
+
+    The old inode is never written, so hard links to it keep their content. The mode and, where permitted, the
+    owner are preserved.
+    """
     try:
         before: os.stat_result | None = real.lstat()
     except FileNotFoundError:
@@ -128,7 +131,7 @@ def replace_file(roots: tuple[Path, ...], real: Path, data: bytes, name: str) ->
     if before is not None and not before.st_mode & stat.S_IWUSR:
         raise refuse(text("files.read_only", path=name))
     temporary = f".{real.name[:80]}.{secrets.token_hex(6)}.tmp"
-    with _folder(roots, real.parent, name) as fd:
+    with _open_folder(roots, real.parent, name) as fd:
 
         def place(entry: str) -> str | Path:
             return entry if fd is not None else real.parent / entry
@@ -155,16 +158,16 @@ def replace_file(roots: tuple[Path, ...], real: Path, data: bytes, name: str) ->
 
 
 def remove_file(roots: tuple[Path, ...], real: Path, name: str) -> None:
-    """Take the entry `real` out of its folder; what it is linked to elsewhere stays."""
-    with _folder(roots, real.parent, name) as fd:
+    """Remove the entry `real` from its folder. Other hard links and a link's target remain."""
+    with _open_folder(roots, real.parent, name) as fd:
         os.unlink(real if fd is None else real.name, dir_fd=fd)  # descriptors
 
 
 def move_file(roots: tuple[Path, ...], real: Path, to: Path, name: str) -> None:
-    """Give `real` another name inside the workspace; an existing `to` is refused."""
+    """Rename `real` inside the workspace; refuse an existing `to`."""
     if to.exists() and not os.path.samefile(real, to):  # noqa: PTH121  # two Paths
         raise refuse(text("files.place_taken", path=name))
-    with _folder(roots, real.parent, name) as source, _folder(roots, to.parent, name) as target:
+    with _open_folder(roots, real.parent, name) as source, _open_folder(roots, to.parent, name) as target:
         os.rename(  # descriptors
             real if source is None else real.name,
             to if target is None else to.name,

@@ -1,4 +1,4 @@
-"""File patterns as models write them: `*.py`, `src/**/*.{ts,tsx}`, `!*.min.js`, several with commas between."""
+"""Glob patterns as models write them: `*.py`, `src/**/*.{ts,tsx}`, `!*.min.js`, several separated by commas."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from pathspec import GitIgnoreSpec
 
 _COMMAS = re.compile(r",(?![^{]*\})\s*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_MOST = 100
-"""Patterns that the braces of one may make."""
+_MAX_EXPANSIONS = 100
+"""Largest number of patterns that one pattern's braces may expand to."""
 
 
 def split_globs(glob: str) -> tuple[str, ...]:
-    """The single patterns of `glob`; a comma within braces parts none."""
+    """Split `glob` at commas, except within braces."""
     return tuple(part for part in _COMMAS.split(glob.strip()) if part)
 
 
 @lru_cache(maxsize=64)
-def matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a path (with `/`, from the folder that the patterns begin at) matches: the last pattern that fits
-    it decides; a file that none fits is in where all of them exclude."""
-    plain = [part for glob in globs for part in _expanded(glob)]
+def build_matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    """Return a predicate for paths with `/`, relative to the folder that the patterns start at.
+
+    The last pattern that matches decides. A path that none matches is included if all patterns exclude.
+    """
+    plain = [part for glob in globs for part in _expand_braces(glob)]
     if not plain:
         return lambda _path: True
     rules = [(not part.startswith("!"), GitIgnoreSpec.from_lines([part.removeprefix("!")])) for part in plain]
@@ -35,15 +37,17 @@ def matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
     return matches
 
 
-def _expanded(glob: str) -> list[str]:
-    """The patterns without braces that `glob` stands for."""
-    done: list[str] = []
+def _expand_braces(glob: str) -> list[str]:
+    """Expand the braces of `glob` into patterns without braces."""
+    patterns: list[str] = []
     pending = [glob]
-    while pending and len(done) < _MOST:
+    while pending and len(patterns) < _MAX_EXPANSIONS:
         part = pending.pop()
         braces = _BRACES.search(part)
         if braces is None:
-            done.append(part)
+            patterns.append(part)
         else:
-            pending += (part[: braces.start()] + each + part[braces.end() :] for each in braces[1].split(","))
-    return done
+            pending += (
+                part[: braces.start()] + choice + part[braces.end() :] for choice in braces[1].split(",")
+            )
+    return patterns

@@ -1,4 +1,4 @@
-"""The jail: which place on disk a path means, refused unless it lies inside a root; and the home folders."""
+"""Path resolution: the real place of a path, refused if it is outside every root; and the home folders."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, ToolValidationError
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
 _SPECIAL = ("/proc", "/sys", "/dev")
@@ -22,21 +22,23 @@ new_workspaces: set[Path] = set()
 
 
 def refuse(message: Text, hint: Text = NO_TEXT) -> ToolValidationError:
-    """The error for a path or a file that may not or cannot be used."""
+    """Return the error for a path or file that cannot or must not be used."""
     return ToolValidationError(Failure(kind="tool", message=message, hint=hint))
 
 
 def locate(roots: tuple[Path, ...], path: str) -> Path:
-    """The real place of `path`, links resolved; it may not exist yet. Raises ToolValidationError
-    when it is outside every root, or written so that it may mean another place elsewhere."""
+    """Return the real path of `path`, which may not exist yet.
+
+    Raises ToolValidationError if it is outside every root, or could mean another place on another system.
+    """
     if not roots:
         raise refuse(text("files.no_folder"), text("files.open_folder_first"))
-    plain = _plain(path)
+    plain = _check_spelling(path)
     for part in plain.split("/"):
         _check_part(path, part)
-    candidate = Path(plain) if Path(plain).is_absolute() else _under_root(roots, plain)
+    candidate = Path(plain) if Path(plain).is_absolute() else _resolve_under_root(roots, plain)
     real = Path(os.path.realpath(candidate if plain.isascii() else _find_spelling(candidate)))
-    if root_of(roots, real) is None:
+    if find_root(roots, real) is None:
         raise refuse(text("files.outside", path=path), text("files.only_inside"))
     if real.is_absolute() and any(real == Path(s) or Path(s) in real.parents for s in _SPECIAL):
         raise refuse(text("files.system_path", path=path))
@@ -44,41 +46,41 @@ def locate(roots: tuple[Path, ...], path: str) -> Path:
 
 
 def _find_spelling(path: Path) -> Path:
-    """Return the path with each name as it is on disk, where it is composed of other code points for the same letters."""
+    """Return the path with each name spelled as on disk, if only its Unicode normalization differs."""
     at = Path(path.anchor)
     for name in path.parts[1:]:
-        at /= name if os.path.lexists(at / name) else _name_on_disk(at, name)
+        at /= name if os.path.lexists(at / name) else _find_name_on_disk(at, name)
     return at
 
 
-def _name_on_disk(folder: Path, name: str) -> str:
-    wanted = unicodedata.normalize("NFC", name)
+def _find_name_on_disk(folder: Path, name: str) -> str:
+    normalized = unicodedata.normalize("NFC", name)
     try:
-        found = [each.name for each in folder.iterdir() if unicodedata.normalize("NFC", each.name) == wanted]
+        matches = [e.name for e in folder.iterdir() if unicodedata.normalize("NFC", e.name) == normalized]
     except OSError:
         return name
-    return found[0] if len(found) == 1 else name
+    return matches[0] if len(matches) == 1 else name
 
 
-def root_of(roots: tuple[Path, ...], real: Path) -> Path | None:
-    """The innermost root that holds `real`; None when none does."""
-    holding = [root for root in roots if root == real or root in real.parents]
-    return max(holding, key=lambda root: len(root.parts), default=None)
+def find_root(roots: tuple[Path, ...], real: Path) -> Path | None:
+    """Return the innermost root that contains `real`; None if there is none."""
+    containing = [root for root in roots if root == real or root in real.parents]
+    return max(containing, key=lambda root: len(root.parts), default=None)
 
 
 def relative(roots: tuple[Path, ...], real: Path) -> str:
-    """How `real` is named: from its root with `/`, the root's name before it when there are several."""
-    root = root_of(roots, real)
+    """Return `real` relative to its root, with `/`, after the root's name if there are several."""
+    root = find_root(roots, real)
     if root is None:
         return real.as_posix()
     inside = real.relative_to(root).as_posix()
     if len(roots) == 1:
         return inside
-    return root_name(roots, root) if inside == "." else f"{root_name(roots, root)}/{inside}"
+    return get_root_name(roots, root) if inside == "." else f"{get_root_name(roots, root)}/{inside}"
 
 
-def root_name(roots: tuple[Path, ...], root: Path) -> str:
-    """The root's folder name; roots of the same name are numbered in their order."""
+def get_root_name(roots: tuple[Path, ...], root: Path) -> str:
+    """Return the root's folder name, numbered if several roots share it."""
     same = [other for other in roots if other.name == root.name]
     number = same.index(root) + 1
     return root.name if number == 1 else f"{root.name}-{number}"
@@ -91,7 +93,7 @@ def to_file_path(uri: str) -> str:
     return url2pathname(urlsplit(uri).path)
 
 
-def _plain(path: str) -> str:
+def _check_spelling(path: str) -> str:
     if not path.strip():
         raise refuse(text("files.empty_path"))
     if len(path) > 4096:
@@ -124,30 +126,30 @@ def _check_part(path: str, part: str) -> None:
         raise refuse(text("files.other_name", path=repr(path)))
 
 
-def _under_root(roots: tuple[Path, ...], plain: str) -> Path:
+def _resolve_under_root(roots: tuple[Path, ...], plain: str) -> Path:
     if len(roots) == 1:
         return roots[0] / plain
     parts = [part for part in plain.split("/") if part != "."]
     for root in roots:
-        if parts and parts[0] == root_name(roots, root):
+        if parts and parts[0] == get_root_name(roots, root):
             return root.joinpath(*parts[1:])
-    for root in roots:  # a path without the folder's name is understood when only one root can be meant
+    for root in roots:  # without the folder's name, if only one root has the path
         if (root / plain).exists() and sum((other / plain).exists() for other in roots) == 1:
             return root / plain
-    names = ", ".join(root_name(roots, root) for root in roots)
+    names = ", ".join(get_root_name(roots, root) for root in roots)
     raise refuse(text("files.no_root", path=plain), text("files.begin_with", names=names))
 
 
-def within(place: Path, folder: Path) -> bool:
-    """True where `place` is `folder` or lies in it, by their names."""
-    # Asked thousands of times for each command: as texts, `Path.parents` makes a path of every folder above.
-    here, above = str(place), str(folder)
-    return here == above or here.startswith(above if above.endswith("/") else f"{above}/")
+def is_within(place: Path, folder: Path) -> bool:
+    """Return True if `place` is `folder` or lies in it, by name only."""
+    # Called thousands of times per command: comparing strings is faster than `Path.parents`.
+    path, parent = str(place), str(folder)
+    return path == parent or path.startswith(parent if parent.endswith("/") else f"{parent}/")
 
 
-def homes() -> tuple[Path, ...]:
-    """The person's home as the environment and as the system know it, real paths, none of them `/`."""
-    found = [Path.home()]
+def find_homes() -> tuple[Path, ...]:
+    """Return the user's home folders per environment and system, as real paths, without `/`."""
+    candidates = [Path.home()]
     with suppress(KeyError):
-        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    return tuple(dict.fromkeys(h for p in found if (h := p.resolve()) != Path("/") and h.is_dir()))
+        candidates.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    return tuple(dict.fromkeys(h for p in candidates if (h := p.resolve()) != Path("/") and h.is_dir()))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from daiku.dataclass import dataclass, field
-from daiku.workspace.paths import homes, new_workspaces, within
+from daiku.workspace.paths import find_homes, is_within, new_workspaces
 
 SYSTEM_FOLDERS: tuple[str, ...] = (
     () if os.name == "nt" else
@@ -23,32 +23,32 @@ KNOWN_SECONDS = 5.0
 _PROJECT_FOLDERS = frozenset(
     {"node_modules", ".venv", "venv", ".direnv", ".devenv", ".devbox", ".tox", ".nox"}
 )
-"""Folder names that a project's own tools fill with programs, wherever the project lies."""
+"""Names of folders that a project's own tools fill with programs, wherever the project is."""
 REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
-"""Folders that a version control system keeps in a repository."""
+"""Names of folders in which a version control system keeps a repository's data."""
 
 
 @dataclass(slots=True)
 class _Fence:
-    """Folders that a repository can write (`inside`), and the folders above them (`above`), in lower case."""
+    """Folders that a repository can write (`inside`) and the folders above them (`above`), case-folded."""
 
     inside: set[str] = field(default_factory=set[str])
     above: set[str] = field(default_factory=set[str])
 
     def add(self, root: Path) -> None:
-        """Add a workspace root, and the repository around it."""
+        """Add a workspace root and the repository around it."""
         for place in {root, root.resolve()}:
-            self.inside |= {_key(place), _key(_repository_top(place))}
-            self.above.update(map(_key, place.parents))
+            self.inside |= {_to_key(place), _to_key(_find_repository_top(place))}
+            self.above.update(map(_to_key, place.parents))
 
     def bars(self, folder: Path) -> bool:
         """Return True if a repository can write `folder` or what it links to."""
         places = (folder, folder.resolve())
-        return any(_key(place) in self.above or self.holds(place) for place in places)
+        return any(_to_key(place) in self.above or self.holds(place) for place in places)
 
     def holds(self, place: Path) -> bool:
-        """Return True if `place` lies in a folder that a repository can write."""
-        return any(_key(folder) in self.inside for folder in (place, *place.parents))
+        """Return True if `place` is in a folder that a repository can write."""
+        return any(_to_key(folder) in self.inside for folder in (place, *place.parents))
 
 
 _workspaces = _Fence()
@@ -63,7 +63,7 @@ def find_program(name: str, roots: tuple[Path, ...] = (), *, last: str = "") -> 
 
 
 def find_configured_program(name: str, roots: tuple[Path, ...], path: str) -> str:
-    """Return the path of a program that the user's settings name, "" if there is none, in the order of `path`."""
+    """Return the path of a program from the user's settings, in the order of `path`; "" if none."""
     return _search(name, path.split(os.pathsep), roots)
 
 
@@ -75,11 +75,11 @@ def is_on_path(name: str, path: str) -> bool:
 def _search(name: str, folders: Iterable[str], roots: tuple[Path, ...]) -> str:
     while new_workspaces:
         _workspaces.add(new_workspaces.pop())
-    roots = (*roots, *_current_folder())
-    fences = (_workspaces, _fence(roots, moment()))
+    roots = (*roots, *_get_current_folder())
+    fences = (_workspaces, _build_fence(roots, get_cache_period()))
     # Not shutil.which: on Windows it looks into the current folder first.
-    for folder in _outside(tuple(folders), roots, len(_workspaces.inside), moment()):
-        for candidate in _spellings(folder, name):
+    for folder in _select_folders_outside(tuple(folders), roots, len(_workspaces.inside), get_cache_period()):
+        for candidate in _iter_spellings(folder, name):
             real = Path(os.path.realpath(candidate))
             usable = os.access(real, os.X_OK) and real.is_file()
             if usable and not any(fence.holds(real) for fence in fences):
@@ -88,69 +88,71 @@ def _search(name: str, folders: Iterable[str], roots: tuple[Path, ...]) -> str:
 
 
 @lru_cache(maxsize=32)
-def _outside(folders: tuple[str, ...], roots: tuple[Path, ...], _known: int, now: int) -> tuple[Path, ...]:
-    fences = (_workspaces, _fence(roots, now))
+def _select_folders_outside(
+    folders: tuple[str, ...], roots: tuple[Path, ...], _known: int, now: int
+) -> tuple[Path, ...]:
+    fences = (_workspaces, _build_fence(roots, now))
     places = (Path(folder) for folder in dict.fromkeys(folders))
     return tuple(p for p in places if p.is_absolute() and not any(fence.bars(p) for fence in fences))
 
 
 @lru_cache(maxsize=32)
-def _fence(roots: tuple[Path, ...], _now: int) -> _Fence:
+def _build_fence(roots: tuple[Path, ...], _now: int) -> _Fence:
     fence = _Fence()
     for root in roots:
         fence.add(root)
     return fence
 
 
-def _current_folder() -> tuple[Path, ...]:
+def _get_current_folder() -> tuple[Path, ...]:
     """Return the current folder as a workspace root, unless it is a home or above one."""
     try:
-        here = Path.cwd()
+        folder = Path.cwd()
     except OSError:
         return ()
-    return () if any(within(home, here) for home in homes()) else (here,)
+    return () if any(is_within(home, folder) for home in find_homes()) else (folder,)
 
 
-def _repository_top(root: Path) -> Path:
+def _find_repository_top(root: Path) -> Path:
     """Return the outermost repository below the homes that holds `root`, else `root`."""
-    wide = {Path("/"), *(folder for home in homes() for folder in (home, *home.parents))}
+    wide = {Path("/"), *(folder for home in find_homes() for folder in (home, *home.parents))}
     tops = [
         p for p in root.parents if p not in wide and any((p / name).exists() for name in REPOSITORY_FOLDERS)
     ]
     return tops[-1] if tops else root
 
 
-def _spellings(folder: Path, name: str) -> Iterator[Path]:
+def _iter_spellings(folder: Path, name: str) -> Iterator[Path]:
     yield folder / name
     if os.name == "nt":
         for end in os.environ.get("PATHEXT", ".EXE").split(os.pathsep):
             yield folder / f"{name}{end}"
 
 
-def _key(place: Path) -> str:
-    # Some file systems ignore case; to refuse a folder too many is harmless.
+def _to_key(place: Path) -> str:
+    # Some file systems ignore case; refusing one folder too many is harmless.
     return str(place).casefold()
 
 
-def safe_path(path: str, roots: tuple[Path, ...]) -> str:
-    """Return `path` (as of PATH) without relative folders and folders of the workspace, links resolved."""
-    return _safe_path(path, roots, moment())
+def build_safe_path(path: str, roots: tuple[Path, ...]) -> str:
+    """Return `path` (a PATH value) without relative folders and folders of the workspace, links resolved."""
+    return _build_safe_path(path, roots, get_cache_period())
 
 
 @lru_cache(maxsize=32)
-def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
-    kept: list[str] = []
+def _build_safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
+    entries: list[str] = []
     inside = tuple(root.resolve() for root in roots)
     for entry in path.split(os.pathsep):
         folder = Path(entry)
         if not entry or not folder.is_absolute():
             continue
         real = folder.resolve()
-        if not any(within(real, root) or within(folder, root) for root in (*inside, *roots)):
-            kept.append(entry)
-    return os.pathsep.join(dict.fromkeys(kept))
+        if not any(is_within(real, root) or is_within(folder, root) for root in (*inside, *roots)):
+            entries.append(entry)
+    return os.pathsep.join(dict.fromkeys(entries))
 
 
-def moment() -> int:
+def get_cache_period() -> int:
     """Return a number that changes every KNOWN_SECONDS: the key of a short-lived cache."""
     return int(time.monotonic() / KNOWN_SECONDS)

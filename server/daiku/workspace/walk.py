@@ -1,4 +1,4 @@
-"""Walking the files of a folder that the agent may see, in order, without following links."""
+"""Walks the files of a folder that the agent may see, in order, without following links."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from daiku.dataclass import dataclass
-from daiku.workspace.paths import root_of
+from daiku.workspace.paths import find_root
 
 if TYPE_CHECKING:
     from daiku.workspace.ignores import Ignores
 
 LARGE = 100
-"""Files above which a project is large."""
+"""Number of files above which a project is large."""
 LARGE_SECONDS = 0.5
+"""Seconds for which `is_large_project` caches its answer."""
 _large: dict[tuple[Path, ...], tuple[float, bool]] = {}
-"""By folders: when they were last looked at, and whether they are large."""
+"""Cache by roots: the time of the check, and whether the project is large."""
 HEAVY_FOLDERS = frozenset(
     {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
 )
-"""Folders that no one wants listed, even where no ignore file names them."""
+"""Names of folders that are never listed, even if no ignore file names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder that was met; `depth` 1 stands directly in the folder walked."""
+    """A file or folder of a walk. `depth` 1 is directly in the folder walked."""
 
     path: Path
     folder: bool
@@ -36,29 +37,31 @@ class Entry:
 
 
 def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[Entry]:
-    """Everything visible under `start` (a real path), each folder before what is in it. Where git ignores `start`
-    itself, or it lies outside the roots, only what is closed to the agent is left out."""
+    """Yield everything visible under `start` (a real path), each folder before its content.
+
+    If git ignores `start` itself or it is outside the roots, only files closed to the agent are left out.
+    """
     from daiku.workspace.ignores import Ignores  # when used
 
-    root = root_of(roots, start)
+    root = find_root(roots, start)
     ignores = None if root is None else Ignores.of(root, steady=True)
-    named = ignores is not None and start != root and ignores.leaves_out(start)
-    yield from _walk(ignores, start, depth, 1, listed=not named)
+    is_ignored = ignores is not None and start != root and ignores.leaves_out(start)
+    yield from _walk(ignores, start, depth, 1, listed=not is_ignored)
 
 
 def _walk(
     ignores: Ignores | None, folder: Path, depth: int, at: int, *, listed: bool, ignored: bool = False
 ) -> Iterator[Entry]:
-    """Walk `folder`. `listed`: what git ignores is left out; `ignored`: so is all in the folder but tracked files."""
+    """Walk `folder`. `listed`: leave out what git ignores. `ignored`: leave out all but tracked files."""
     from daiku.workspace.ignores import hides  # when used
 
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
-    except OSError:  # no permission, or gone meanwhile
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
+    except OSError:  # no permission, or deleted meanwhile
         return
-    closed = [] if ignores is None else ignores.closed.rules(folder)
-    rules = [] if ignores is None or not listed else ignores.listed.rules(folder)
+    closed = [] if ignores is None else ignores.closed.get_rules(folder)
+    rules = [] if ignores is None or not listed else ignores.listed.get_rules(folder)
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         path = Path(entry.path)
@@ -81,8 +84,8 @@ def _is_tracked(ignores: Ignores, path: Path, *, folder: bool) -> bool:
     return tracked.includes(path) or (folder and tracked.is_above(path))
 
 
-def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
-    """Every visible file under `start`, or in all roots."""
+def walk_files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
+    """Yield every visible file under `start`, or in all roots."""
     for folder in roots if start is None else (start,):
         if folder.is_file():
             yield folder
@@ -91,16 +94,16 @@ def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
 
 
 def is_large(roots: tuple[Path, ...]) -> bool:
-    """True where the roots hold more than LARGE visible files; no more of them are looked at."""
-    return next(islice(files(roots), LARGE, None), None) is not None
+    """Return True if the roots have more than LARGE visible files. Stops counting there."""
+    return next(islice(walk_files(roots), LARGE, None), None) is not None
 
 
 def is_large_project(roots: tuple[Path, ...]) -> bool:
-    """`is_large`, for runs that begin together: they are told what was found within LARGE_SECONDS."""
+    """Return `is_large`, cached for LARGE_SECONDS for runs that start together."""
     now = monotonic()
-    known = _large.get(roots)
-    if known is None or now - known[0] > LARGE_SECONDS:
+    cached = _large.get(roots)
+    if cached is None or now - cached[0] > LARGE_SECONDS:
         if len(_large) > LARGE:
             _large.clear()
-        known = _large[roots] = (now, is_large(roots))
-    return known[1]
+        cached = _large[roots] = (now, is_large(roots))
+    return cached[1]

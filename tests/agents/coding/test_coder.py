@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.coder import CODE, code_request, edits_made
-from daiku.agents.part import Stage
-from daiku.agents.table import find_agent
-from daiku.core.edits.blocks import EditBlock
-from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
-from daiku.core.edits.patch import WholeFile, parse_patch
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Conversation, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
 from daiku.domain.work.patches import SearchReplace
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
-from daiku.prompts import prompts_folder
-from daiku.runs.recorded.replay import replay
+from daiku.edits.rules.blocks import EditBlock
+from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.edits.rules.patch import WholeFile, parse_patch
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.prompts import find_prompts_folder
+from daiku.run.recorded.replay import replay
+from daiku.run.rules.state.state import Conversation, State
+from daiku.team.coding.coder import CODE, build_code_request, collect_edits
+from daiku.team.part import Stage
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 from tests.cases import for_each
@@ -219,7 +219,7 @@ async def test_one_reply_writes_its_files(tmp_path: Path, protocol: str) -> None
     assert result.status == "completed"
     assert (project / "requirements.txt").read_text() == "curses-menu>=1\n"
     assert "def board()" in (project / "src" / "snake.py").read_text()
-    made = edits_made(state)
+    made = collect_edits(state)
     assert isinstance(made, EditsMade)
     assert [(f.path, f.kind, f.added) for f in made.files] == [
         ("src/snake.py", "create", 2),
@@ -303,7 +303,7 @@ def test_the_sections_come_in_order_and_results_reach_the_prompt() -> None:
         step_id=plan.steps[0].step_id,
         findings=Findings(queries=("curses", "colours"), results=FOUND),
     )
-    text = code_request(brief)
+    text = build_code_request(brief)
     places = [
         text.index(part)
         for part in (
@@ -324,18 +324,18 @@ def test_the_sections_come_in_order_and_results_reach_the_prompt() -> None:
 
 def test_without_plan_and_results_nothing_is_said_of_them() -> None:
     for brief in (Brief(request="x"), Brief(request="x", findings=Findings())):
-        assert code_request(brief) == "Context From User:\n```\nx\n```"
+        assert build_code_request(brief) == "Context From User:\n```\nx\n```"
 
 
 def test_what_the_researcher_says_of_the_project_reaches_the_prompt() -> None:
-    text = code_request(Brief(request="x", findings=Findings(notes="price() is in shop.py:3")))
+    text = build_code_request(Brief(request="x", findings=Findings(notes="price() is in shop.py:3")))
     assert "Context From Knowledge Base:" in text
     assert text.endswith("```\nprice() is in shop.py:3\n```")
 
 
 def test_what_failed_before_is_told() -> None:
     failed = CommandOutcome(command="make", exit_code=2, output="stderr: no rule")
-    text = code_request(Brief(request="x", commands=CommandsRun(commands=(failed,))))
+    text = build_code_request(Brief(request="x", commands=CommandsRun(commands=(failed,))))
     assert "`make` ended with exit code 2:\n```\nstderr: no rule\n```" in text
 
 
@@ -344,11 +344,13 @@ def test_what_failed_before_is_told() -> None:
     ["plan", "knowledge base", "no comments that say", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
-    prompt = (prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
     assert demand in prompt
 
 
 def test_nothing_changed_is_handed_over_as_that() -> None:
-    assert edits_made(State(conversation=Conversation(text=Text("No change: it is there.")))) == EditsMade()
-    assert find_agent("coder").stage == Stage(edits_made, code_request, shows="named")
+    assert (
+        collect_edits(State(conversation=Conversation(text=Text("No change: it is there.")))) == EditsMade()
+    )
+    assert find_agent("coder").stage == Stage(collect_edits, build_code_request, shows="named")
     assert json.loads(EditsMade().model_dump_json())["files"] == []

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.coding.planner import PLAN, plan_made, plan_request
-from daiku.agents.part import Stage
-from daiku.agents.table import find_agent
-from daiku.core.plans.steptext import planned_step
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Plans, Request, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs.recorded.replay import replay
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.recorded.replay import replay
+from daiku.run.rules.state.state import Plans, Request, State
+from daiku.team.coding.planner import PLAN, build_plan_request, find_plan
+from daiku.team.part import Stage
+from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
@@ -66,7 +66,7 @@ async def test_lines_become_a_plan_with_order_and_checks(tmp_path: Path) -> None
         "Sure, I will build the snake for the terminal.",
         "A small game; whether colours work depends on the terminal.",
     ]
-    made = plan_made(state)
+    made = find_plan(state)
     assert isinstance(made, PlanMade)
     plan = made.plan
     assert (plan.name, plan.goal, plan.summary) == ("Snake", "A game", result.text)
@@ -138,7 +138,7 @@ def test_a_plan_that_was_cut_off_is_not_taken_for_whole() -> None:
 def test_what_stands_below_a_step_is_read(
     text: str, checks: tuple[str, ...], after: tuple[str, ...] | None
 ) -> None:
-    step = planned_step(text)
+    step = parse_planned_step(text)
     assert (step.acceptance, step.depends_on) == (checks, after)
 
 
@@ -237,13 +237,13 @@ async def test_planning_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_request_names_what_the_user_asked() -> None:
-    assert plan_request(Brief(request="A game")) == "The user asked: A game"
+    assert build_plan_request(Brief(request="A game")) == "The user asked: A game"
 
 
 def test_planning_again_is_told_the_plan_and_what_failed() -> None:
     plan = Plan(name="Snake", goal="g", steps=(Step(name="Write it", status="completed"),))
     failed = CommandOutcome(command="make", exit_code=2, output="no rule")
-    text = plan_request(Brief(request="A game", plan=plan, commands=CommandsRun(commands=(failed,))))
+    text = build_plan_request(Brief(request="A game", plan=plan, commands=CommandsRun(commands=(failed,))))
     assert "- [x] Step 1: Write it" in text
     assert "`make` ended with exit code 2:\n```\nno rule\n```" in text
 
@@ -251,12 +251,12 @@ def test_planning_again_is_told_the_plan_and_what_failed() -> None:
 def test_only_a_plan_of_its_own_is_handed_over() -> None:
     old = Plan(name="Old", goal="g", steps=(Step(name="a"),))
     brief = Brief(request="x", plan=old)
-    assert isinstance(plan_made(State(request=Request(brief=brief), plans=Plans((old,)))), Unreadable)
-    assert isinstance(plan_made(State()), Unreadable)
+    assert isinstance(find_plan(State(request=Request(brief=brief), plans=Plans((old,)))), Unreadable)
+    assert isinstance(find_plan(State()), Unreadable)
     new = Plan(name="New", goal="g", steps=(Step(name="b"),))
-    assert plan_made(State(request=Request(brief=brief), plans=Plans((old, new)))) == PlanMade(plan=new)
+    assert find_plan(State(request=Request(brief=brief), plans=Plans((old, new)))) == PlanMade(plan=new)
 
 
 def test_the_agent_is_wired() -> None:
     planner = find_agent("planner")
-    assert (planner.role, planner.stage) == (PLAN, Stage(plan_made, plan_request))
+    assert (planner.role, planner.stage) == (PLAN, Stage(find_plan, build_plan_request))

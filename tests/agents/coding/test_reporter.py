@@ -7,12 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.coding.reporter import REPORT, report_made, report_request
-from daiku.agents.table import find_agent
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.fold import fold
-from daiku.core.state.state import Request, State
-from daiku.core.team.summary import claims_markdown, plain_report, proofs_of
 from daiku.domain.events import MessageEvent, RunStarted
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import (
@@ -28,6 +22,12 @@ from daiku.domain.work.handovers import (
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import Request, State
+from daiku.team.coding.reporter import REPORT, build_report, build_report_request
+from daiku.team.rules.summary import build_plain_report, format_claims, list_proofs
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with
 from tests.cases import for_each
@@ -47,7 +47,7 @@ BRIEF = Brief(
     commands=CommandsRun(commands=(PASSED, BROKE)),
     proofs=(CLEAN,),
 )
-ASKED = (UserMessage(text=report_request(BRIEF)),)
+ASKED = (UserMessage(text=build_report_request(BRIEF)),)
 REPLY = {
     "text": "The snake is there.",
     "claims": [{"text": "The tests pass.", "refs": ["P3"]}, {"text": "It is fun."}],
@@ -69,13 +69,13 @@ def handed(text: str) -> ReportMade:
             MessageEvent(role="assistant", text=said.text, opaque=said.opaque),
         )
     )
-    made = report_made(state)
+    made = build_report(state)
     assert isinstance(made, ReportMade)
     return made
 
 
 def test_the_request_lists_what_is_proven_under_short_references() -> None:
-    text = report_request(BRIEF)
+    text = build_report_request(BRIEF)
     assert text.startswith("The user asked: Add a snake.")
     assert "- [x] Step 1: Write it" in text
     assert "[A](https://a.example/)" in text
@@ -87,7 +87,7 @@ def test_the_request_lists_what_is_proven_under_short_references() -> None:
         "- [P3] `pytest -q` passed.\n"
         "- [P4] `ruff check` failed with exit code 1."
     )
-    assert report_request(Brief(request="x")).endswith("\nNothing.")
+    assert build_report_request(Brief(request="x")).endswith("\nNothing.")
 
 
 @for_each(
@@ -121,8 +121,8 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
 
 
 def test_without_a_readable_report_the_records_speak() -> None:
-    made = report_made(State(request=Request(brief=BRIEF)))
-    assert made == ReportMade(report=plain_report(BRIEF))
+    made = build_report(State(request=Request(brief=BRIEF)))
+    assert made == ReportMade(report=build_plain_report(BRIEF))
     assert isinstance(made, ReportMade)
     assert "1 of 1 steps done" in made.report.text
     assert [claim.text for claim in made.report.claims] == [
@@ -132,13 +132,13 @@ def test_without_a_readable_report_the_records_speak() -> None:
         "`ruff check` failed with exit code 1.",
     ]
     assert all(claim.proofs for claim in made.report.claims)
-    assert "Nothing was changed" in plain_report(Brief(request="x")).text
-    assert isinstance(report_made(State()), Unreadable)
+    assert "Nothing was changed" in build_plain_report(Brief(request="x")).text
+    assert isinstance(build_report(State()), Unreadable)
 
 
 def test_claims_are_shown_with_what_they_rest_on() -> None:
-    proofs = proofs_of(BRIEF)
-    text = claims_markdown(
+    proofs = list_proofs(BRIEF)
+    text = format_claims(
         (
             Claim(text=Text("All is well."), proofs=proofs),
             Claim(text=Text("`pytest -q` passed."), proofs=proofs[2:3]),
@@ -159,5 +159,5 @@ async def test_it_works_alone(tmp_path: Path, protocol: str) -> None:
         app_with(tmp_path, {"text": json.dumps(reply)}, protocol=protocol), "reporter"
     )
     assert (result.status, result.text) == ("completed", "Nothing was done.\n\n- It is quiet. (not checked)")
-    assert isinstance(report_made(state), ReportMade)
+    assert isinstance(build_report(state), ReportMade)
     assert find_agent("reporter").role is REPORT

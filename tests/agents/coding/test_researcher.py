@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.researcher import RESEARCH, research_request
-from daiku.agents.role import stream_role_reply
 from daiku.app import App, build
-from daiku.core.replies.parse import Unreadable
-from daiku.core.web.research import gather
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import (
     AssistantMessage,
@@ -33,10 +29,14 @@ from daiku.domain.runs import RunResult
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Research
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
+from daiku.team.coding.researcher import RESEARCH, build_research_request
+from daiku.team.role import stream_role_reply
 from daiku.texts.text import Text
+from daiku.tools.rules.web.research import fold_research
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch
@@ -222,12 +222,12 @@ async def test_a_run_whose_form_cannot_be_read_fails_and_says_so(tmp_path: Path)
 
 def test_the_request_has_plan_keywords_and_question() -> None:
     plan = Plan(name="Auth", goal="Add JWT login to FastAPI", steps=(Step(name="Write it"),))
-    text = research_request(plan, "Which library?")
+    text = build_research_request(plan, "Which library?")
     assert "Step-by-Step Plan:\n# Auth" in text
     assert "- [ ] Step 1: Write it" in text
     assert "Question: Which library?" in text
     assert text.endswith("Keywords for Search Query: JWT, login, FastAPI, Auth")
-    assert research_request(None, "Why E0502?").endswith("Keywords for Search Query: E0502")
+    assert build_research_request(None, "Why E0502?").endswith("Keywords for Search Query: E0502")
 
 
 # -- whole runs ----------------------------------------------------------------------------
@@ -253,7 +253,7 @@ async def research(app: App, approvals: Any = "all") -> tuple[RunResult, Researc
     result = await app.runs.run(request, watch)
     found = Research()
     for chunk in watch.chunks:
-        found = gather(found, chunk.event)
+        found = fold_research(found, chunk.event)
     await app.aclose()
     return result, found, watch
 

@@ -10,13 +10,6 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
-from daiku.agents.part import Stage
-from daiku.agents.role import Failed, messages_since_request, stream_role_reply
-from daiku.agents.table import find_agent
-from daiku.core.commands.judge import changes_folder
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.context import rules_message
 from daiku.domain.events import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
@@ -32,9 +25,16 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.prompts import prompts_folder
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.guard.rules.commands.judge import changes_folder
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.prompts import find_prompts_folder
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.context import rules_message
+from daiku.team.coding.runner import MAX_REPAIRS, RUN, build_run_request, collect_commands, remind
+from daiku.team.part import Stage
+from daiku.team.role import Failed, select_messages_since_request, stream_role_reply
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each
@@ -223,7 +223,7 @@ def test_rules_of_a_folder_in_between_change_nothing() -> None:
     first = ran(read(commands("a", "b")))
     rules = rules_message((RulesText(path="x/AGENTS.md", text="Be kind."),))
     assert line(RUN.after_calls((*ASKED, *first, rules))) == "b"
-    assert messages_since_request((*ASKED, *first, rules)) == first
+    assert select_messages_since_request((*ASKED, *first, rules)) == first
 
 
 def test_a_word_of_the_person_is_for_the_model() -> None:
@@ -270,7 +270,7 @@ async def test_they_really_run_in_the_project_and_stop_at_the_first_failure(
     assert (result.status, result.text) == ("failed", "There is no missing.txt.")
     assert result.error is not None
     assert result.error.message == "`cat missing.txt` failed (exit code 1) and was not repaired."
-    handed = commands_run(state)
+    handed = collect_commands(state)
     assert isinstance(handed, CommandsRun)
     assert [(c.command, c.exit_code) for c in handed.commands] == [
         ("echo one > a.txt", 0),
@@ -481,7 +481,7 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
         edits=EditsMade(files=(FileStat(path="a.py", kind="create", added=3),), notes="I wrote it."),
         code="File: `a.py`:\n```py\nx = 1\n~~~\n```",
     )
-    text = run_request(brief)
+    text = build_run_request(brief)
     assert text.startswith(
         "The conversation so far:\n```\nPlanner: A game.\nCoder: I wrote it.\nUser: Run the tests.\n```"
     )
@@ -489,12 +489,12 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
     assert "User's last message: Run the tests.\n" in text
     assert "System Operating System: " in text
     assert "Step 1: Test it\nIt is done when this passes: make" in text
-    assert "File: `a.py` (create, +3 -0)" in run_request(brief.model_copy(update={"code": ""}))
+    assert "File: `a.py` (create, +3 -0)" in build_run_request(brief.model_copy(update={"code": ""}))
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-    prompt = (prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
     both = ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs")
     for demand in (*both, "`shell__run`", '{"commands": ["'):
         assert demand in prompt
-    assert find_agent("runner").stage == Stage(commands_run, run_request, shows="changed")
+    assert find_agent("runner").stage == Stage(collect_commands, build_run_request, shows="changed")

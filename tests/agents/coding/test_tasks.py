@@ -8,20 +8,25 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Conversation, State
-from daiku.core.team.task_report import plain_report
-from daiku.core.team.tasks import PlanStep, calls_of, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.rules.state.state import Conversation, State
+from daiku.team.coding.tasks import (
+    build_report_request,
+    build_task_maker,
+    build_task_reporter,
+    build_tasks_request,
+)
+from daiku.team.rules.task_report import build_plain_report
+from daiku.team.rules.tasks import PlanStep, build_calls, find_task_id, with_list
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools())
+REGISTRY = ToolRegistry(build_builtin_tools())
 STEP = Step(name="環境構築", description="package.jsonを作る", acceptance=("npm test",))
 PLACE = PlanStep(Plan(name="ゲーム", goal="ゲームを実装する", steps=(STEP,)), STEP)
 
@@ -37,7 +42,7 @@ def done(*statuses: WorkStatus) -> PlanStep:
 def test_the_request_for_tasks_has_goal_step_checks_conversation_and_operations() -> None:
     said = (UserMessage(text="はい、お願いします"),)
     operations = tuple(spec for spec in REGISTRY.specs() if spec.name in ("files/write", "shell/run"))
-    text = tasks_request(PLACE, said, operations)
+    text = build_tasks_request(PLACE, said, operations)
     for part in ("環境構築", "ゲームを実装する", "package.jsonを作る", "npm test", "はい、お願いします"):
         assert part in text
     line = next(line for line in text.splitlines() if line.startswith("- files__write"))
@@ -46,13 +51,13 @@ def test_the_request_for_tasks_has_goal_step_checks_conversation_and_operations(
 
 
 def test_the_request_for_a_report_has_the_log_and_the_persons_words() -> None:
-    text = report_request(PLACE, "Task 1 (completed): files/write {}", "はい")
+    text = build_report_request(PLACE, "Task 1 (completed): files/write {}", "はい")
     assert "Task 1 (completed)" in text
     assert "はい" in text
 
 
 def read_list(reply: str) -> Any:
-    agent = task_maker(REGISTRY.resolve, lambda _: "")
+    agent = build_task_maker(REGISTRY.resolve, lambda _: "")
     assert agent.role is not None
     message = agent.role.read(AssistantMessage(text=Text(reply)), (), False)
     if isinstance(message, Unreadable):
@@ -106,7 +111,7 @@ def test_what_is_wrong_with_a_list_is_said(reply: str, problem: str) -> None:
     ],
 )
 def test_a_report_has_to_agree_with_what_happened(said: dict[str, Any], problem: str) -> None:
-    agent = task_reporter(plain_report(done("completed", "failed", "pending")))
+    agent = build_task_reporter(build_plain_report(done("completed", "failed", "pending")))
     assert agent.role is not None
     read = agent.role.read(AssistantMessage(text=Text(json.dumps(said))), (), False)
     if problem:
@@ -135,7 +140,9 @@ def test_a_new_list_loses_nothing_that_was_done_and_does_nothing_twice(
     assert sorted(kept) == sorted(before)
     assert with_list(after, after.step.task_list) == after
     ids = [
-        task_of(call.id) for call in calls_of(after, editor=False, check_seconds=600) if "task_" in call.id
+        find_task_id(call.id)
+        for call in build_calls(after, editor=False, check_seconds=600)
+        if "task_" in call.id
     ]
     assert ids == [t.task_id for t in after.step.task_list if t.status != "completed"]
     assert len(set(ids)) == len(ids)

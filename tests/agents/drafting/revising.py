@@ -11,8 +11,8 @@ from typing import Any
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
-from daiku.llm.table import LLMSettings
-from daiku.runs.documents import document_request
+from daiku.models.table import LLMSettings
+from daiku.run.documents import document_request
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 

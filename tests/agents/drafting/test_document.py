@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.drafting.draft import DRAFT
-from daiku.agents.system_prompt import system_prompt
-from daiku.core.changes.changemap import apply_map
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, HandoffStart, RunStarted
 from daiku.domain.messages import Usage
 from daiku.domain.work.patches import Change
+from daiku.edits.rules.changes.changemap import apply_map
+from daiku.team.drafting.draft import DRAFT
+from daiku.team.system_prompt import render_system_prompt
 from tests.agents.drafting.revising import SCORES, Revising, drafted, issues, said
 from tests.cases import for_each
 
@@ -127,10 +127,10 @@ async def test_the_draft_agent_is_told_the_depth_that_was_asked_for(revising: Re
 @for_each("depth", [0, 1, 2, 3])
 def test_the_system_prompt_of_the_draft_agent_holds_the_heading_rule_and_the_depth(depth: int) -> None:
     """R1.60."""
-    told = system_prompt(DRAFT, (), False, depth=depth)
+    told = render_system_prompt(DRAFT, (), False, depth=depth)
     assert "Headings stay." in told
     assert f"Depth {depth}." in told
-    assert len({system_prompt(DRAFT, (), False, depth=d) for d in range(4)}) == 4
+    assert len({render_system_prompt(DRAFT, (), False, depth=d) for d in range(4)}) == 4
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import HandoffEnd, HandoffStart, Notice, RunFinished, ToolCallEvent
 from daiku.domain.runs import ContextItem
 from daiku.domain.work.documents import Evaluated, PatchMade, ReferencesFound, SimilarityFound
-from daiku.guardrails.tokens import TokenGuard
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.guard.guardrails.tokens import TokenGuard
+from daiku.models.table import LLMSettings
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, RouterSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.drafting.revising import SCORES, drafted, issues, said
@@ -73,8 +73,8 @@ async def test_the_full_sequence_is_as_on_record(tmp_path: Path) -> None:
         llm=LLMSettings(model=f"scripted/{script}"),
         router=RouterSettings(rules=(("(?i)^revise", ("document",)),)),
     )
-    given = Given(guardrails=(TokenGuard(max_tokens=10_000),))
-    app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home", given=given)
+    given = AppParts(guardrails=(TokenGuard(max_tokens=10_000),))
+    app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home", parts=given)
     chunks: list[Chunk] = []
     request = RunRequest(
         "Revise the chapter on roofs.",

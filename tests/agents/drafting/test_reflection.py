@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daiku.core.drafting.reflection import evidence_of, lessons_in, lessons_text
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked
 from daiku.domain.runs import RunResult
 from daiku.domain.work.documents import Evaluated, KeptEvaluation, Score
-from daiku.runs.documents import LESSONS, document_request, reflection_request
+from daiku.run.documents import LESSONS, document_request, reflection_request
+from daiku.team.rules.drafting.reflection import format_evidence, format_lessons, parse_lessons
 from tests.agents.drafting.revising import SCORES, SPEAKERS, Revising, drafted, issues, said
 
 LEARNT = {"lessons": ["Say the result first.", "Name who does it."]}
@@ -31,7 +31,7 @@ def kept(*scores: tuple[str, int, str]) -> KeptEvaluation:
 
 def test_what_was_met_worst_comes_first_and_what_was_met_is_not_told() -> None:
     """R1.67."""
-    told = evidence_of(
+    told = format_evidence(
         [
             kept(("clear", 3, "Shorter."), ("style", 1, "Plain words.")),
             kept(("clear", 4, ""), ("request", 4, "x")),
@@ -41,11 +41,11 @@ def test_what_was_met_worst_comes_first_and_what_was_met_is_not_told() -> None:
         "style: 1.0 of 4 on average in 1 texts\n- Plain words.",
         "clear: 3.5 of 4 on average in 2 texts\n- Shorter.",
     )
-    assert evidence_of([]) == ()
+    assert format_evidence([]) == ()
 
 
 def test_the_file_of_lessons_is_read_as_it_is_written() -> None:
-    assert lessons_in(lessons_text(["One\nline.", "Two."])) == ("One line.", "Two.")
+    assert parse_lessons(format_lessons(["One\nline.", "Two."])) == ("One line.", "Two.")
 
 
 async def test_one_batch_makes_lessons_of_all_judgements_and_the_next_draft_is_told_them(
@@ -79,7 +79,7 @@ async def test_one_batch_makes_lessons_of_all_judgements_and_the_next_draft_is_t
         "also where edits are granted: what is told to every draft is a person's to accept"
     )
     written = (revising.project / LESSONS).read_text()
-    assert lessons_in(written) == ("Say the result first.", "Name who does it.")
+    assert parse_lessons(written) == ("Say the result first.", "Name who does it.")
     again = await learn(judged)
     assert "teach nothing new" in again.text
     assert "teach nothing new" in (await learn(())).text

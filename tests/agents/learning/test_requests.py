@@ -6,16 +6,11 @@ import json
 import os
 from pathlib import Path
 
-from daiku.agents.learning.curator import MOST_OPERATIONS, CurationForm, curator_request, operations_of
-from daiku.agents.learning.reflector import (
-    LONGEST_INSIGHT,
-    MOST_INSIGHTS,
-    ReflectionForm,
-    reflection_of,
-    reflector_request,
-)
-from daiku.core.ports import FoundLesson
 from daiku.domain.held import Lesson, Reflection
+from daiku.playbook.agents import curator, reflector
+from daiku.playbook.agents.curator import MOST_OPERATIONS, CurationForm
+from daiku.playbook.agents.reflector import LONGEST_INSIGHT, MOST_INSIGHTS, ReflectionForm
+from daiku.run.rules.outside import FoundLesson
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
@@ -40,8 +35,8 @@ def test_what_the_reflector_is_asked_is_what_is_on_record() -> None:
     compare(
         "reflector",
         {
-            "A first look": reflector_request(RECORD, TOLD, ("batc-00001",), None),
-            "A second look": reflector_request(RECORD, (), (), BEFORE),
+            "A first look": reflector.build_request(RECORD, TOLD, ("batc-00001",), None),
+            "A second look": reflector.build_request(RECORD, (), (), BEFORE),
         },
     )
 
@@ -50,14 +45,14 @@ def test_what_the_curator_is_asked_is_what_is_on_record() -> None:
     compare(
         "curator",
         {
-            "With lessons": curator_request(("Use make check.", "Start the\ndatabase."), KNOWN),
-            "Without": curator_request(("Use make check.",), ()),
+            "With lessons": curator.build_request(("Use make check.", "Start the\ndatabase."), KNOWN),
+            "Without": curator.build_request(("Use make check.",), ()),
         },
     )
 
 
 def reflected(**said: object) -> Reflection:
-    return reflection_of(ReflectionForm.model_validate_json(json.dumps(said)), TOLD)
+    return reflector.parse_reflection(ReflectionForm.model_validate_json(json.dumps(said)), TOLD)
 
 
 def test_a_reply_is_kept_within_bounds() -> None:
@@ -106,7 +101,7 @@ def test_operations_name_lessons_that_the_curator_was_shown_or_add_one() -> None
             }
         )
     )
-    assert [(each.type, each.id, each.ids) for each in operations_of(form, KNOWN)] == [
+    assert [(each.type, each.id, each.ids) for each in curator.parse_operations(form, KNOWN)] == [
         ("UPDATE", "batc-00001", ()),
         ("ADD", "", ()),
         ("MERGE", "", ("batc-00001", "env-00001")),
@@ -115,4 +110,4 @@ def test_operations_name_lessons_that_the_curator_was_shown_or_add_one() -> None
     many = CurationForm.model_validate_json(
         json.dumps({"operations": [{"type": "ADD", "content": f"{n}."} for n in range(99)]})
     )
-    assert len(operations_of(many, ())) == MOST_OPERATIONS
+    assert len(curator.parse_operations(many, ())) == MOST_OPERATIONS

@@ -7,11 +7,11 @@ import io
 
 import pytest
 
-from daiku.cli.ask import keyboard
-from daiku.cli.ask.approvals import ask_question
-from daiku.cli.display.show import Show
-from daiku.cli.display.term import Terminal
 from daiku.domain.events import InputAsked
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.ask.approvals import ask_question
+from daiku.fronts.cli.display.show import Show
+from daiku.fronts.cli.display.term import Terminal
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daiku.tools.sandbox import bubblewrap
+from daiku.guard.sandbox import bubblewrap
 from tests.cli.conftest import Daiku, Done, call
 
 pytestmark = [

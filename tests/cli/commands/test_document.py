@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.main import main
+from daiku.fronts.cli.main import main
 from tests.agents.drafting.revising import SCORES, drafted, issues, said
 from tests.conftest import ROOT
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.ask import keyboard
-from daiku.cli.commands import eval as command
-from daiku.cli.display.evaluations import result_lines
-from daiku.cli.display.term import terminal
 from daiku.domain.events import RunStarted
 from daiku.domain.playbook import Delta
 from daiku.eval.results import Evaluation
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.commands import eval as command
+from daiku.fronts.cli.display.evaluations import result_lines
+from daiku.fronts.cli.display.term import terminal
 from daiku.playbook.repository import open_playbooks
 from daiku.settings.trust import set_trusted
 from daiku.trace.stores import open_stores

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import click
 import pytest
 
-from daiku.cli.main import cli, main, wants_json
+from daiku.fronts.cli.main import cli, main, wants_json
 from tests.cases import for_each
 from tests.cli.conftest import Daiku, Done, call
 from tests.conftest import ROOT
@@ -161,7 +161,7 @@ def test_what_ends_a_command_before_its_run_is_an_error_in_json(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A23.5: an interrupt, and an unexpected error."""
-    monkeypatch.setattr("daiku.cli.commands.run.open_app", Mock(side_effect=error))
+    monkeypatch.setattr("daiku.fronts.cli.commands.run.open_app", Mock(side_effect=error))
     done = daiku("run", "hello", "--json")
     assert (done.code, error_of(done)["kind"]) == (code, kind)
 
@@ -236,7 +236,7 @@ def test_json_is_written_in_one_place() -> None:
     """A23.8: `write_json` is the only writer of JSON, so that no command writes hidden characters raw."""
     writers = {"echo", "write", "write_out", "write_output"}
     raw: list[str] = []
-    for file in (ROOT / "server" / "daiku" / "cli").rglob("*.py"):
+    for file in (ROOT / "server" / "daiku" / "fronts" / "cli").rglob("*.py"):
         for name, writer in called_names(ast.parse(file.read_text(encoding="utf-8"))):
             inner = {name for part in writer.args for name, _ in called_names(part)}
             if name in writers and inner & {"dumps", "model_dump_json"} and "safe" not in inner:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daiku import Memory
-from daiku.memory.opening import login_name
+from daiku.memory.opening import get_login_name
 from daiku.settings import home
 from tests.cli.conftest import Daiku, call
 
@@ -18,7 +18,7 @@ from tests.cli.conftest import Daiku, call
 def keep(folder: Path, *texts: str) -> list[str]:
     async def work() -> list[str]:
         place = home(os.environ) / "memory.db"
-        async with Memory(place, user=login_name(), workspace=str(folder.resolve())) as memory:
+        async with Memory(place, user=get_login_name(), workspace=str(folder.resolve())) as memory:
             return [await memory.remember(said) for said in texts]
 
     return asyncio.run(work())

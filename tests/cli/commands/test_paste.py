@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 # Windows has no pseudoterminals.
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
-PROGRAM = "from daiku.cli.commands.chat import _typed; print('got', ascii(_typed('> ')))"
+PROGRAM = "from daiku.fronts.cli.commands.chat import _read_typed_message; print('got', ascii(_read_typed_message('> ')))"
 PASTES = {
     "marked": ("xterm", b"\x1b[200~one\rtwo\rthree\x1b[201~\r"),
     "unmarked": ("dumb", b"one\rtwo\rthree\r"),

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.commands.playbook.reviewing import spread
 from daiku.domain.playbook import Delta, LearntFrom, Observation
-from daiku.playbook.repository import Playbooks, open_playbooks
+from daiku.fronts.cli.commands.playbook.reviewing import repeat_options
+from daiku.playbook.repository import PlaybookStores, open_playbooks
 from daiku.settings import home
 from daiku.trace.stores import open_stores
 from tests.cases import for_each
@@ -37,7 +37,7 @@ BULLET = [
 
 
 @pytest.fixture
-def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Playbooks]:
+def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlaybookStores]:
     """The same playbooks, as another process has them; the workspace is the current folder."""
     monkeypatch.chdir(workspace)
     stores = open_stores(home(os.environ) / "daiku.db", str)
@@ -45,7 +45,7 @@ def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch
     stores.close()
 
 
-def proposed(playbooks: Playbooks, content: str, **fields: Any) -> Delta:
+def proposed(playbooks: PlaybookStores, content: str, **fields: Any) -> Delta:
     assert playbooks.repository is not None
     given = {
         "id": "",
@@ -59,7 +59,7 @@ def proposed(playbooks: Playbooks, content: str, **fields: Any) -> Delta:
 
 
 def test_a_bullet_that_is_added_is_named_by_its_id_and_active_at_once(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     done = daiku("playbook", "add", "--section", "environment", "There is no network.")
     assert (done.code, done.out, done.err) == (0, "env-00001\n", "")
@@ -74,7 +74,7 @@ def test_a_bullet_that_is_added_is_named_by_its_id_and_active_at_once(
     ] == ["myenv-00001"]
 
 
-def test_what_is_proposed_waits_until_it_is_accepted(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_what_is_proposed_waits_until_it_is_accepted(daiku: Daiku, playbooks: PlaybookStores) -> None:
     """B3.4."""
     waiting = daiku("playbook", "add", "--section", "a", "Wait.", "--propose").out.strip()
     assert json.loads(daiku("playbook", "list", "--json").out) == []
@@ -86,7 +86,7 @@ def test_what_is_proposed_waits_until_it_is_accepted(daiku: Daiku, playbooks: Pl
     assert daiku("playbook", "deltas").out == "Nothing waits for a word.\n"
 
 
-def test_several_changes_are_decided_behind_one_option(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_several_changes_are_decided_behind_one_option(daiku: Daiku, playbooks: PlaybookStores) -> None:
     ids = [proposed(playbooks, f"text {number}").id for number in range(4)]
     done = daiku("playbook", "review", "--accept", *ids[:2], "--reject", *ids[2:], "--json")
     assert done.code == 0
@@ -111,11 +111,11 @@ def test_several_changes_are_decided_behind_one_option(daiku: Daiku, playbooks: 
     ],
 )
 def test_ids_behind_an_option_are_read_one_by_one(given: list[str], read: list[str]) -> None:
-    assert spread(given, ("--accept", "--reject")) == read
+    assert repeat_options(given, ("--accept", "--reject")) == read
 
 
 def test_a_change_that_was_decided_on_is_refused_and_the_others_are_decided(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     first, second = proposed(playbooks, "one").id, proposed(playbooks, "two").id
     daiku("playbook", "review", "--reject", first)
@@ -126,7 +126,7 @@ def test_a_change_that_was_decided_on_is_refused_and_the_others_are_decided(
 
 
 def test_a_rejected_change_is_looked_at_and_taken_up_again(
-    daiku: Daiku, playbooks: Playbooks, monkeypatch: pytest.MonkeyPatch
+    daiku: Daiku, playbooks: PlaybookStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = proposed(playbooks, "one").id, proposed(playbooks, "two").id
     daiku("playbook", "review", "--reject", first, second)
@@ -140,7 +140,7 @@ def test_a_rejected_change_is_looked_at_and_taken_up_again(
 
 
 def test_nothing_is_decided_where_one_of_the_changes_is_unknown_or_named_twice(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     known = proposed(playbooks, "one").id
     for wrong in (("r99",), (known,), ("nonsense",)):
@@ -150,7 +150,7 @@ def test_nothing_is_decided_where_one_of_the_changes_is_unknown_or_named_twice(
     assert len(json.loads(daiku("playbook", "deltas", "--json").out)) == 1
 
 
-def test_without_a_person_review_says_how_to_decide(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_without_a_person_review_says_how_to_decide(daiku: Daiku, playbooks: PlaybookStores) -> None:
     assert daiku("playbook", "review").out == "Nothing waits for a word.\n"
     proposed(playbooks, "one")
     done = daiku("playbook", "review")
@@ -158,7 +158,9 @@ def test_without_a_person_review_says_how_to_decide(daiku: Daiku, playbooks: Pla
     assert "--accept ID … --reject ID …" in done.err
 
 
-def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(
+    daiku: Daiku, playbooks: PlaybookStores
+) -> None:
     evidence = (LearntFrom(session_id="ses_gone", run_id="run_1", seq=7),)
     proposed(
         playbooks,
@@ -180,7 +182,7 @@ def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(daiku: Daiku, pl
 
 
 def test_bullets_are_listed_by_section_and_without_the_disabled_ones(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     for section, content in (("environment", "one"), ("common_mistakes", "two"), ("environment", "three")):
         daiku("playbook", "add", "--section", section, content)
@@ -198,7 +200,7 @@ def test_bullets_are_listed_by_section_and_without_the_disabled_ones(
 
 
 def test_a_bullet_is_disabled_enabled_removed_and_brought_back_by_undo(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     daiku("playbook", "add", "--section", "environment", "one")
 
@@ -217,7 +219,7 @@ def test_a_bullet_is_disabled_enabled_removed_and_brought_back_by_undo(
     assert (again.code, again.err.count("\n")) == (1, 1)
 
 
-def test_one_is_shown_with_its_history_and_what_runs_showed(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_one_is_shown_with_its_history_and_what_runs_showed(daiku: Daiku, playbooks: PlaybookStores) -> None:
     daiku("playbook", "add", "--section", "environment", "one\ntwo", "--keyword", "k")
     assert playbooks.repository is not None
     seen = Observation(
@@ -237,7 +239,7 @@ def test_one_is_shown_with_its_history_and_what_runs_showed(daiku: Daiku, playbo
 
 
 def test_what_was_shown_of_an_earlier_text_is_told_and_not_counted(
-    daiku: Daiku, playbooks: Playbooks, monkeypatch: pytest.MonkeyPatch
+    daiku: Daiku, playbooks: PlaybookStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daiku("playbook", "add", "--section", "environment", "Indent with tabs.")
     assert playbooks.repository is not None
@@ -256,7 +258,7 @@ def test_what_was_shown_of_an_earlier_text_is_told_and_not_counted(
     assert "集計外" in daiku("playbook", "show", "env-00001").out
 
 
-def test_what_is_looked_for_is_found_best_first(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_what_is_looked_for_is_found_best_first(daiku: Daiku, playbooks: PlaybookStores) -> None:
     for content in ("Run the tests with npm test.", "There is no network.", "設定は環境変数で読む。"):
         daiku("playbook", "add", "--section", "environment", content)
     hits = json.loads(daiku("playbook", "search", "tests npm", "--top-k", "1", "--json").out)
@@ -266,27 +268,29 @@ def test_what_is_looked_for_is_found_best_first(daiku: Daiku, playbooks: Playboo
     assert json.loads(daiku("playbook", "search", "x", "--section", "nothing here", "--json").out) == []
 
 
-def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(
+    daiku: Daiku, playbooks: PlaybookStores
+) -> None:
     done = daiku("playbook", "add", "--section", "environment", f"Use {SECRET} there.")
     assert (done.code, done.out) == (0, "env-00001\n")
     assert done.err == "Secrets were taken out of the text.\n"
     assert SECRET not in daiku("playbook", "show", "env-00001", "--json").out
 
 
-def test_the_help_tells_of_each_command_in_whole_sentences(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_the_help_tells_of_each_command_in_whole_sentences(daiku: Daiku, playbooks: PlaybookStores) -> None:
     told = " ".join(daiku("playbook").out.split())
     assert "Take an applied change back; one that was rejected waits again." in told
     assert "Learn offline from the stored sessions of this folder." in told
 
 
 def test_where_nothing_comes_by_standard_input_it_is_a_text_that_is_missing(
-    daiku: Daiku, playbooks: Playbooks
+    daiku: Daiku, playbooks: PlaybookStores
 ) -> None:
     done = daiku("playbook", "add", "--section", "environment", "-", stdin=b"\n")
     assert (done.code, done.err) == (2, "daiku: A lesson needs a text.\n")
 
 
-def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: PlaybookStores) -> None:
     done = daiku("playbook", "add", "--section", "environment", "-", stdin="一行\n二行\n".encode())
     assert done.code == 0
     (row,) = json.loads(daiku("playbook", "list", "--json").out)
@@ -315,7 +319,7 @@ def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: Playbooks) 
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
-    daiku: Daiku, playbooks: Playbooks, command: tuple[str, ...], told: str
+    daiku: Daiku, playbooks: PlaybookStores, command: tuple[str, ...], told: str
 ) -> None:
     done = daiku("playbook", *command)
     assert (done.code, done.out) == (2, "")
@@ -325,7 +329,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 
 
 def test_it_speaks_the_persons_language(
-    daiku: Daiku, playbooks: Playbooks, monkeypatch: pytest.MonkeyPatch
+    daiku: Daiku, playbooks: PlaybookStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposed(playbooks, "一つ")
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
@@ -337,7 +341,7 @@ def test_it_speaks_the_persons_language(
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [False, True])
 def test_as_a_process_with_nobody_there_it_does_the_same(
-    playbooks: Playbooks, workspace: Path, closed: bool
+    playbooks: PlaybookStores, workspace: Path, closed: bool
 ) -> None:
     def process(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "daiku", "playbook", *args]

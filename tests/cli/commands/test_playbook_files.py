@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.playbook.sections import MOST_COUNTED
 from daiku.dataclass import replace
 from daiku.domain.errors import UsageError
 from daiku.domain.playbook import Bullet, Delta, Observation, PlaybookScope
-from daiku.playbook.repository import Playbooks, open_playbooks
+from daiku.playbook.desk.desk import open_desk
+from daiku.playbook.desk.files import import_playbook
+from daiku.playbook.repository import PlaybookStores, open_playbooks
+from daiku.playbook.rules.sections import MOST_COUNTED
 from daiku.playbook.store import PlaybookStore
-from daiku.sdk.playbook.desk import open_desk
-from daiku.sdk.playbook.files import imported
 from daiku.settings import home, load
 from daiku.trace.stores import open_stores
 from tests.cli.conftest import Daiku
@@ -38,7 +38,7 @@ lines
 
 
 @pytest.fixture
-def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Playbooks]:
+def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlaybookStores]:
     """The playbooks of the workspace, which is the current folder."""
     monkeypatch.chdir(workspace)
     stores = open_stores(home(os.environ) / "daiku.db", str)
@@ -47,7 +47,7 @@ def playbooks(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def store(playbooks: Playbooks) -> PlaybookStore:
+def store(playbooks: PlaybookStores) -> PlaybookStore:
     assert playbooks.repository is not None
     return playbooks.repository
 
@@ -248,7 +248,7 @@ def test_a_file_of_which_git_cannot_say_whose_it_is_is_only_proposed(
 
 
 def test_a_file_that_is_none_of_the_repositorys_is_the_persons_own(
-    daiku: Daiku, playbooks: Playbooks, workspace: Path
+    daiku: Daiku, playbooks: PlaybookStores, workspace: Path
 ) -> None:
     git(workspace, "init", "-q")
     (workspace / "mine.txt").write_text(ACE, encoding="utf-8")
@@ -325,7 +325,7 @@ def test_a_workspace_without_trust_imports_nothing(store: PlaybookStore, workspa
         untrusted = replace(desk, trusted=False)
         for scope in SCOPES:
             with pytest.raises(UsageError, match="not trusted"):
-                imported(untrusted, scope, ACE, propose=True)
+                import_playbook(untrusted, scope, ACE, propose=True)
             assert desk.store(scope).deltas() == ()
 
 

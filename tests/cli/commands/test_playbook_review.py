@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daiku.cli.ask import keyboard
-from daiku.cli.commands.playbook import reviewing
 from daiku.domain.events import MessageEvent
 from daiku.domain.playbook import Delta, LearntFrom
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.commands.playbook import reviewing
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
 from daiku.settings import home

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from daiku.cli.commands.work import items as shown_items
-from daiku.cli.display.term import Terminal, columns
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
 from daiku.domain.messages import Usage
+from daiku.fronts.cli.commands.work import items as shown_items
+from daiku.fronts.cli.display.term import Terminal, columns
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim
+from daiku.items.retrying import MOST_TRIES, explain_given_up, format_time_after
 from daiku.settings import home
 from daiku.texts.text import Text, text
 from daiku.trace.stores import open_stores
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim
-from daiku.work.retrying import MOST_TRIES, given_up_text, time_after
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
 
@@ -131,7 +131,9 @@ def test_one_that_was_given_up_is_listed_shown_with_its_reason_and_tried_again(
     claim = items.claim(str(FILE), "w", only=("processing",))
     assert claim is not None
     items.note(claim, tries=MOST_TRIES)
-    items.change(claim, state="dead", error=given_up_text(Text("no answer")), next_at=time_after(60))
+    items.change(
+        claim, state="dead", error=explain_given_up(Text("no answer")), next_at=format_time_after(60)
+    )
     assert [each["item"] for each in json.loads(daiku("work", "list", "--state", "dead", "--json").out)] == [
         str(FILE)
     ]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.cli.ask import keyboard
-from daiku.cli.ask.approvals import ask_approval, ask_question
-from daiku.cli.display.show import Show
-from daiku.cli.display.term import Terminal, safe
 from daiku.domain.events import ApprovalAsked, Delta, Edit, Event, InputAsked, MessageEvent, Notice, PlanEvent
 from daiku.domain.held import Todo, TodoItem
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.ask.approvals import ask_approval, ask_question
+from daiku.fronts.cli.display.show import Show
+from daiku.fronts.cli.display.term import Terminal, safe
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.cli.display.test_show import called, responded, seen

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.display.show import Show, usage_text
-from daiku.cli.display.term import Terminal
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     Delta,
@@ -29,6 +27,8 @@ from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.fronts.cli.display.show import Show, usage_text
+from daiku.fronts.cli.display.term import Terminal
 from daiku.texts.text import Text, text
 from tests.cases import for_each
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from daiku.core.calls.arguments import parse_arguments
-from daiku.core.calls.dialects import translate_dialect
-from daiku.core.calls.jsonargs import problems_of, repair_args
+from daiku.run.rules.calls.arguments import parse_arguments
+from daiku.run.rules.calls.dialects import translate_dialect
+from daiku.run.rules.calls.jsonargs import problems_of, repair_args
 from tests.cases import for_each
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.calls.change_requests import classify_request
+from daiku.run.rules.calls.change_requests import classify_request
 from tests.timing import cpu_seconds
 
 _FILE = Path(__file__).with_name("requests.txt")

@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.dialects import translate_dialect
 from daiku.domain.tools import ToolCall
+from daiku.run.rules.calls.dialects import translate_dialect
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
 Json = dict[str, Any]
-REGISTRY = ToolRegistry(builtin_tools())
+REGISTRY = ToolRegistry(build_builtin_tools())
 EDITS = [{"search": "a", "replace": "b"}]
 
 FORMS: list[tuple[str, Json, Json]] = [

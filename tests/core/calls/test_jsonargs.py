@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
+from daiku.run.rules.calls.jsonargs import problems_of, repair_args, usage_of
 from tests.cases import for_each
 
 SCHEMA: dict[str, Any] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from daiku.core.calls.refs import fill_refs, find_refs, resolve_positions
-from daiku.core.guard.policy import Verdict
-from daiku.core.run.decide import Refuse, Rules, RunTools, decide
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.guard.rules.policy import Verdict
+from daiku.run.rules.calls.refs import fill_refs, find_refs, resolve_positions
+from daiku.run.rules.decide import Refuse, Rules, RunTools, decide
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.toolnames import NameMap, canonical_name
 from daiku.domain.tools import ToolSpec
+from daiku.run.rules.calls.toolnames import NameMap, canonical_name
 from tests.cases import for_each
 
 names = st.from_regex(r"\A[^/\ud800-\udfff]{1,40}/[^\ud800-\udfff]{1,60}\Z")

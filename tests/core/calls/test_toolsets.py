@@ -7,20 +7,20 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.table import AGENTS, COORDINATOR, delegates
-from daiku.core.calls.findtools import MOST_FOUND, found_tools, unwrap_call
-from daiku.core.calls.needed import needed_tools
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CORE, choose_tools
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.domain.work.plans import Plan
-from daiku.llm.tokens import estimate, estimate_tools
+from daiku.models.tokens import estimate, estimate_tools
+from daiku.run.rules.calls.findtools import MOST_FOUND, search_tools, unwrap_call
+from daiku.run.rules.calls.needed import needed_tools
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.calls.toolsets import CORE, choose_tools
+from daiku.team.table import AGENTS, COORDINATOR, list_delegates
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.table import builtin_tools
+from daiku.tools.table import build_builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools(editor=True, agents=delegates()))
+REGISTRY = ToolRegistry(build_builtin_tools(editor=True, agents=list_delegates()))
 SPECS = tuple(spec for spec in REGISTRY.specs() if not spec.inner)
 SET, SMALL = choose_tools(SPECS), choose_tools(SPECS, window=8000)
 LONG = "Does one thing of a service that is far away, with the arguments that it takes. " * 2
@@ -96,19 +96,19 @@ def test_the_description_of_find_names_every_tool_or_its_group() -> None:
     ],
 )  # fmt: skip
 def test_tools_are_found_by_words_and_by_every_spelling_of_a_name(query: str, first: str) -> None:
-    answer = found_tools(query, SET.deferred, SET.offered)
+    answer = search_tools(query, SET.deferred, SET.offered)
     described = answer.split("\n\n")[1]
     assert described.startswith(f"{wire_name(first)}: "), answer
     assert '{"' in described
 
 
 def test_an_answer_is_bounded_and_one_without_a_hit_names_the_groups() -> None:
-    answer = found_tools("thing service", (*SET.deferred, *mcp(40)))
+    answer = search_tools("thing service", (*SET.deferred, *mcp(40)))
     assert estimate(answer) <= 1500
     assert 1 < answer.count('"properties"') <= MOST_FOUND
     for query in ("", "xyzzy"):
-        assert "git__ status, diff, log, commit" in found_tools(query, SET.deferred, SET.offered)
-    assert "call them directly" in found_tools("files/read", SET.deferred, SET.offered)
+        assert "git__ status, diff, log, commit" in search_tools(query, SET.deferred, SET.offered)
+    assert "call them directly" in search_tools("files/read", SET.deferred, SET.offered)
 
 
 ARGS: dict[str, Any] = {"message": "m"}
@@ -199,7 +199,9 @@ def test_who_can_be_asked_is_a_choice() -> None:
     one: Any = specs["agent/handoff"].parameters["properties"]
     several: Any = specs["agent/parallel"].parameters["properties"]
     assert (
-        one["agent"]["enum"] == several["requests"]["items"]["properties"]["agent"]["enum"] == [*delegates()]
+        one["agent"]["enum"]
+        == several["requests"]["items"]["properties"]["agent"]["enum"]
+        == [*list_delegates()]
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.diff import line_ops
+from daiku.edits.rules.changes.diff import compute_line_ops
 from tests.timing import cpu_seconds
 
 
 def changed(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
-    return [op for op in line_ops(old, new) if op[0] != "equal"]
+    return [op for op in compute_line_ops(old, new) if op[0] != "equal"]
 
 
 def test_two_small_changes_far_apart_are_two_small_changes() -> None:
@@ -36,8 +36,8 @@ def test_lines_that_repeat_are_aligned_between_those_that_do_not() -> None:
 
 def test_no_two_texts_take_long() -> None:
     def align() -> None:
-        line_ops(["x", "y"] * 5000, ["y", "x", "x"] * 3000)
-        line_ops(["x", "y"] * 150, ["y", "x", "x"] * 100)
-        line_ops([str(i) for i in range(20_000)], [str(i) for i in reversed(range(20_000))])
+        compute_line_ops(["x", "y"] * 5000, ["y", "x", "x"] * 3000)
+        compute_line_ops(["x", "y"] * 150, ["y", "x", "x"] * 100)
+        compute_line_ops([str(i) for i in range(20_000)], [str(i) for i in reversed(range(20_000))])
 
     assert cpu_seconds(align) < 4

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.changemap import apply_map, change_of, moves_marks, patch_between, unredacted
-from daiku.core.guard.redact import MARK, Redactor
-from daiku.core.matching.refusal import Refusal
+from daiku.edits.rules.changes.changemap import apply_map, build_change, moves_marks, patch_between, unredact
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.guard.rules.redact import MARK, Redactor
 from tests.cases import examples
 
 SECRET = "hunter2hunter2"
@@ -40,7 +40,7 @@ def test_a_change_of_the_blacked_out_text_leaves_every_secret_where_it_is(
         for line in lines
     )
     patch = patch_between(shown, new).change_map
-    changes = unredacted(real, shown, MARK, patch)
+    changes = unredact(real, shown, MARK, patch)
     assert isinstance(changes, Refusal) == moves_marks(shown, MARK, patch)
     assume(not isinstance(changes, Refusal))
     assert not isinstance(changes, Refusal), changes
@@ -54,7 +54,7 @@ def test_a_change_of_the_blacked_out_text_leaves_every_secret_where_it_is(
 def test_a_change_that_takes_a_secret_out_or_cuts_it_is_refused() -> None:
     real = f"a {SECRET} b\n"
     shown = redact(real)
-    for change in (change_of(2, 2 + len(MARK), "x"), change_of(4, 6, "x"), change_of(0, 4, "x")):
-        assert isinstance(unredacted(real, shown, MARK, (change,)), Refusal)
-    over = change_of(0, len(shown) - 1, f"b {MARK} a")
-    assert unredacted(real, shown, MARK, (over,)) == (change_of(0, len(real) - 1, f"b {SECRET} a"),)
+    for change in (build_change(2, 2 + len(MARK), "x"), build_change(4, 6, "x"), build_change(0, 4, "x")):
+        assert isinstance(unredact(real, shown, MARK, (change,)), Refusal)
+    over = build_change(0, len(shown) - 1, f"b {MARK} a")
+    assert unredact(real, shown, MARK, (over,)) == (build_change(0, len(real) - 1, f"b {SECRET} a"),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.scope import EditPlace, edit_place, is_inside
 from daiku.domain.runs import Position, Range
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.changes.scope import EditPlace, find_edit_place, is_inside
 from tests.cases import examples
 
 
@@ -17,7 +17,7 @@ def lines(first: int, last: int) -> Range:
 
 
 def place_of(text: str, lines: Range | None) -> EditPlace:
-    place = edit_place("a.txt", text, lines)
+    place = find_edit_place("a.txt", text, lines)
     assert place is not None
     return place
 
@@ -94,7 +94,7 @@ def test_whatever_is_inside_leaves_every_other_line_as_it_was(
     old, new = before.split(end), after.split(end)  # as an editor counts them: the last may be empty
     first = data.draw(st.integers(0, len(old)))
     last = data.draw(st.integers(first, max(first, len(old))))
-    place = edit_place("a", before, lines(first, last))
+    place = find_edit_place("a", before, lines(first, last))
     assert (place is None) == (first >= len(old))
     if place is None or not is_inside(edit(before, after, "a"), place):
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.code.enclosing import enclosing_definition
 from daiku.tools.files.tags import read_tags
+from daiku.tools.rules.code.enclosing import find_enclosing_definition
 from tests.cases import for_each
 
 PYTHON = """import os
@@ -79,11 +79,13 @@ end
 def test_the_innermost_definition_is_found(
     suffix: str, text: str, line: int, expected: tuple[int, int] | None
 ) -> None:
-    assert enclosing_definition(text.splitlines(), line, line, read_tags(text.encode(), suffix)) == expected
+    assert (
+        find_enclosing_definition(text.splitlines(), line, line, read_tags(text.encode(), suffix)) == expected
+    )
 
 
 def test_a_selection_over_two_definitions_is_held_by_what_holds_both() -> None:
     tags = read_tags(PYTHON.encode(), ".py")
-    assert enclosing_definition(PYTHON.splitlines(), 9, 14, tags) == (3, 14)
-    assert enclosing_definition(PYTHON.splitlines(), 9, 17, tags) is None
-    assert enclosing_definition([], 0, 0, tags) is None
+    assert find_enclosing_definition(PYTHON.splitlines(), 9, 14, tags) == (3, 14)
+    assert find_enclosing_definition(PYTHON.splitlines(), 9, 17, tags) is None
+    assert find_enclosing_definition([], 0, 0, tags) is None

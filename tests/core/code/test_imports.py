@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.code.imports import Import, read_imports, tells_imports
+from daiku.tools.rules.code.imports import Import, has_import_parser, read_imports
 
 
 def modules(text: str, suffix: str) -> dict[str, tuple[str, ...]]:
@@ -29,7 +29,7 @@ def test_scripts_import_require_and_pass_on() -> None:
         "react": ("React", "useState", "FC"), "./a.js": ("A",), "@x/y": (), "./side.css": (), "../f": (), "./g": (),
         "./b": ("B",), "./c": (), "./d": ("d",),
     }  # fmt: skip
-    assert {each.module for each in found if each.passes_on} == {"./b", "./c"}
+    assert {each.module for each in found if each.reexports} == {"./b", "./c"}
 
 
 def test_go_java_rust_and_c_statements() -> None:
@@ -41,12 +41,12 @@ def test_go_java_rust_and_c_statements() -> None:
     rust = "mod parts;\npub mod more;\nuse crate::a::{B, c::{self, D as E}};\npub use super::f::*;\nuse std::io;\n"
     assert read_imports(rust, ".rs").imports == (
         Import("mod parts"), Import("mod more"), Import("crate::a::c", ("D",)), Import("crate::a::c"),
-        Import("crate::a", ("B",)), Import("super::f", (), passes_on=True), Import("std", ("io",)),
+        Import("crate::a", ("B",)), Import("super::f", (), reexports=True), Import("std", ("io",)),
     )  # fmt: skip
     assert set(modules('#include <stdio.h>\n#  include "lib/x.h"\n', ".c")) == {"lib/x.h"}
 
 
 def test_other_languages_tell_nothing() -> None:
     assert read_imports("require 'x'", ".rb").imports == ()
-    assert not tells_imports(".rb")
-    assert tells_imports(".rs")
+    assert not has_import_parser(".rb")
+    assert has_import_parser(".rs")

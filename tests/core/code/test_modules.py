@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.code.imports import read_imports
-from daiku.core.code.manifests import Manifests, is_manifest
-from daiku.core.code.modules import Modules
+from daiku.tools.rules.code.imports import read_imports
+from daiku.tools.rules.code.manifests import Manifests, is_manifest
+from daiku.tools.rules.code.modules import Modules
 
 
 def meant(paths: list[str], path: str, statement: str, **manifests: str) -> list[str]:
@@ -12,7 +12,9 @@ def meant(paths: list[str], path: str, statement: str, **manifests: str) -> list
     known = Modules(frozenset(paths), Manifests(texts))
     suffix = f".{path.rpartition('.')[2]}"
     return [
-        found for each in read_imports(statement, suffix).imports for found in known.of(path, each, suffix)
+        found
+        for each in read_imports(statement, suffix).imports
+        for found in known.resolve(path, each, suffix)
     ]
 
 
@@ -83,7 +85,7 @@ def test_java_packages_classes_inside_classes_and_whole_packages() -> None:
     here = "api/src/main/java/org/y/C.java"
     assert meant(paths, here, "import org.x.A;\nimport org.x.B.Inner;") == paths[:2]
     assert meant(paths, here, "import org.x.*;") == paths[:2]
-    assert Modules(frozenset(paths)).together(paths[0], ".java") == (paths[1],)
+    assert Modules(frozenset(paths)).find_package_files(paths[0], ".java") == (paths[1],)
 
 
 def test_rust_modules_and_crates() -> None:

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents import project as look
-from daiku.agents.project import project_facts
-from daiku.agents.system_prompt import system_prompt
-from daiku.agents.table import find_agent
-from daiku.core.code.project import FACTS_LIMIT, Folder, Package, package_facts
-from daiku.core.code.projectkinds import READ, packages_of
+from daiku.team import project as look
+from daiku.team.project import read_project_facts
+from daiku.team.system_prompt import render_system_prompt
+from daiku.team.table import find_agent
+from daiku.tools.rules.code.project import FACTS_LIMIT, Package, ProjectFolder, format_packages
+from daiku.tools.rules.code.projectkinds import READ_FILES, detect_packages
 
 
 def project(folder: Path, **files: str) -> str:
     """The facts of a project with these files; in names `__` is `/` and `_dot_` a dot."""
     for name, text in files.items():
         put(folder, name.replace("__", "/").replace("_dot_", "."), text)
-    return project_facts((folder,))
+    return read_project_facts((folder,))
 
 
 def put(folder: Path, name: str, text: str = "") -> None:
@@ -67,7 +67,7 @@ def test_the_lock_file_names_the_manager_of_javascript(
 ) -> None:
     put(tmp_path, "package.json", PACKAGE)
     put(tmp_path, lock)
-    assert project_facts((tmp_path,)) == (
+    assert read_project_facts((tmp_path,)) == (
         f"- here: TypeScript with {manager} ({lock}); Node >=20; test runner vitest; set up: `{setup}`; "
         f"tests: `{manager} test`, `{manager} run test:e2e`; checks: `{manager} run lint`"
     )
@@ -76,13 +76,13 @@ def test_the_lock_file_names_the_manager_of_javascript(
 def test_package_manager_in_the_manifest_beats_a_lock_file(tmp_path: Path) -> None:
     put(tmp_path, "package.json", '{"packageManager": "pnpm@9.1.0"}')
     put(tmp_path, "package-lock.json")
-    assert "JavaScript with pnpm (packageManager in package.json)" in project_facts((tmp_path,))
+    assert "JavaScript with pnpm (packageManager in package.json)" in read_project_facts((tmp_path,))
 
 
 def test_without_a_lock_file_nothing_is_frozen_and_the_placeholder_is_no_test(tmp_path: Path) -> None:
     put(tmp_path, "package.json", '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}')
     put(tmp_path, ".nvmrc", "v22.1.0\n")
-    assert project_facts((tmp_path,)) == (
+    assert read_project_facts((tmp_path,)) == (
         "- here: JavaScript with npm (no lock file); Node v22.1.0; set up: `npm install`"
     )
 
@@ -108,7 +108,7 @@ def test_the_lock_file_names_the_manager_of_python(
     for name in files:
         put(tmp_path, name)
     put(tmp_path, "conftest.py")
-    assert project_facts((tmp_path,)) == (
+    assert read_project_facts((tmp_path,)) == (
         f"- here: Python with {manager}; set up: `{setup}`; tests: `{tests}`"
     )
 
@@ -121,7 +121,7 @@ def test_the_virtual_environment_and_its_interpreter_are_used(tmp_path: Path) ->
         "pyproject.toml",
         "[project]\nname='x'\n[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\n",
     )
-    assert project_facts((tmp_path,)) == (
+    assert read_project_facts((tmp_path,)) == (
         "- here: Python with pip (pyproject.toml); virtual environment, interpreter `.venv/bin/python`; "
         "Python 3.12; set up: `.venv/bin/python -m pip install -e .`; tests: `.venv/bin/python -m pytest`; "
         "checks: `.venv/bin/python -m ruff check .`, `.venv/bin/python -m mypy .`"
@@ -133,9 +133,9 @@ def test_python_tests_are_told_from_what_is_there(tmp_path: Path) -> None:
     put(tmp_path / "a", "tests/test_a.py")
     put(tmp_path / "b", "manage.py")
     put(tmp_path / "c", "requirements.txt", "flask\n")
-    assert "tests: `python3 -m unittest`" in project_facts((tmp_path / "a",))
-    assert "tests: `python manage.py test`" in project_facts((tmp_path / "b",))
-    assert "tests" not in project_facts((tmp_path / "c",)).replace("requirements", "")
+    assert "tests: `python3 -m unittest`" in read_project_facts((tmp_path / "a",))
+    assert "tests: `python manage.py test`" in read_project_facts((tmp_path / "b",))
+    assert "tests" not in read_project_facts((tmp_path / "c",)).replace("requirements", "")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_python_tests_are_told_from_what_is_there(tmp_path: Path) -> None:
 def test_other_languages_and_build_tools(tmp_path: Path, files: dict[str, str], told: str) -> None:
     for name, text in files.items():
         put(tmp_path, name, text)
-    assert told in project_facts((tmp_path,))
+    assert told in read_project_facts((tmp_path,))
 
 
 # -- nested packages and several roots -----------------------------------------------------
@@ -181,7 +181,7 @@ def test_nested_packages_are_run_from_the_project_s_folder(tmp_path: Path) -> No
         "a/b/c/d/package.json": PACKAGE,
     }.items():
         put(tmp_path, name, text)
-    told = project_facts((tmp_path,)).splitlines()
+    told = read_project_facts((tmp_path,)).splitlines()
     assert [line.split(":")[0] for line in told] == [
         "- here", "- `apps/web`", "- `crates/core`", "- `services/api`", "- `tools/gen`",
     ]  # fmt: skip
@@ -200,20 +200,20 @@ def test_members_of_a_workspace_are_tested_with_it(tmp_path: Path) -> None:
     put(tmp_path, "crates/one/Cargo.toml")
     put(tmp_path, "pom.xml")
     put(tmp_path, "module/pom.xml")
-    assert len(project_facts((tmp_path,)).splitlines()) == 2
+    assert len(read_project_facts((tmp_path,)).splitlines()) == 2
 
 
 def test_an_environment_above_is_used_below(tmp_path: Path) -> None:
     environment(tmp_path, "venv")
     put(tmp_path, "api/requirements.txt", "pytest\n")
-    assert "tests: `venv/bin/python -m pytest api`" in project_facts((tmp_path,))
+    assert "tests: `venv/bin/python -m pytest api`" in read_project_facts((tmp_path,))
 
 
 def test_other_roots_are_named_with_their_whole_path(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     put(one, "go.mod")
     put(two, "go.mod")
-    first, second = project_facts((one, two)).splitlines()
+    first, second = read_project_facts((one, two)).splitlines()
     assert first.startswith("- here: Go")
     assert f"- `{two}`: Go" in second
     assert f"`go -C {two} test ./...`" in second
@@ -243,7 +243,7 @@ def test_other_roots_are_named_with_their_whole_path(tmp_path: Path) -> None:
 def test_broken_and_huge_manifests_break_nothing(tmp_path: Path, name: str, text: str) -> None:
     put(tmp_path, name, text)
     began = time.perf_counter()
-    told = project_facts((tmp_path,))
+    told = read_project_facts((tmp_path,))
     assert time.perf_counter() - began < 2
     assert len(told) <= FACTS_LIMIT
     assert "\x00" not in told
@@ -258,7 +258,7 @@ def test_names_that_are_no_names_are_not_told(tmp_path: Path) -> None:
     put(tmp_path, "-rf/go.mod")
     put(tmp_path, ".python-version", "3.12`; echo")
     put(tmp_path, "setup.py")
-    told = project_facts((tmp_path,))
+    told = read_project_facts((tmp_path,))
     assert "npm run lint" in told
     for evil in ("Ignore", "rm -rf", "Do as", "touch", "- `-rf`", "echo"):
         assert evil not in told
@@ -274,26 +274,28 @@ def test_links_are_not_followed_and_big_repositories_are_bounded(tmp_path: Path)
     (root / "package.json").symlink_to(outside / "package.json")
     for number in range(500):
         put(root, f"packages/p{number:03}/package.json", PACKAGE)
-    told = project_facts((root,))
+    told = read_project_facts((root,))
     assert "linked" not in told
     assert "- here" not in told
     assert "more packages" in told.splitlines()[-1]
     assert len(told) <= FACTS_LIMIT
-    assert told == project_facts((root,)), "the same text for the same files, for a provider's cache"
+    assert told == read_project_facts((root,)), "the same text for the same files, for a provider's cache"
 
 
 def test_nothing_known_is_nothing_told(tmp_path: Path) -> None:
-    assert project_facts((tmp_path,)) == ""
-    assert project_facts((tmp_path / "gone",)) == ""
+    assert read_project_facts((tmp_path,)) == ""
+    assert read_project_facts((tmp_path / "gone",)) == ""
 
 
 @given(
-    st.dictionaries(st.sampled_from(sorted(READ | {"uv.lock", "yarn.lock", "pom.xml", "a.sln"})), st.text()),
+    st.dictionaries(
+        st.sampled_from(sorted(READ_FILES | {"uv.lock", "yarn.lock", "pom.xml", "a.sln"})), st.text()
+    ),
     st.sampled_from(["", "a/b"]),
 )
 def test_any_text_in_any_manifest_gives_some_facts(files: dict[str, str], path: str) -> None:
-    folder = Folder(path, frozenset(files), frozenset({"tests"}), files)
-    assert len(package_facts(packages_of(folder))) <= FACTS_LIMIT
+    folder = ProjectFolder(path, frozenset(files), frozenset({"tests"}), files)
+    assert len(format_packages(detect_packages(folder))) <= FACTS_LIMIT
 
 
 # -- the prompt ----------------------------------------------------------------------------
@@ -302,26 +304,26 @@ def test_any_text_in_any_manifest_gives_some_facts(files: dict[str, str], path: 
 @pytest.mark.parametrize("agent", ["planner", "coder", "runner", "coordinator"])
 def test_who_works_in_the_project_is_told_of_it(tmp_path: Path, agent: str) -> None:
     put(tmp_path, "go.mod")
-    text = system_prompt(find_agent(agent), (tmp_path,), has_tools=True)
+    text = render_system_prompt(find_agent(agent), (tmp_path,), has_tools=True)
     assert "- here: Go with go (go.mod); set up: `go mod download`; tests: `go test ./...`" in text
-    assert "What this project is" not in system_prompt(find_agent(agent), (tmp_path / "x",), True)
-    assert "go.mod" not in system_prompt(find_agent("researcher"), (tmp_path,), has_tools=True)
+    assert "What this project is" not in render_system_prompt(find_agent(agent), (tmp_path / "x",), True)
+    assert "go.mod" not in render_system_prompt(find_agent("researcher"), (tmp_path,), has_tools=True)
 
 
 def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
 
-    def spied(folder: Folder, above: Sequence[Folder]) -> tuple[Package, ...]:
+    def spied(folder: ProjectFolder, above: Sequence[ProjectFolder]) -> tuple[Package, ...]:
         next(looks)
-        return packages_of(folder, above)
+        return detect_packages(folder, above)
 
     def told() -> str:
         for path in (tmp_path, *tmp_path.rglob("*")):
             if path.stat().st_mtime > time.time() - 60:  # as if a minute had passed
                 os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 60))
-        return project_facts((tmp_path,))
+        return read_project_facts((tmp_path,))
 
-    monkeypatch.setattr(look, "packages_of", spied)
+    monkeypatch.setattr(look, "detect_packages", spied)
     (tmp_path / "package.json").write_text('{"scripts": {"test": "a"}}')
     (tmp_path / "docs").mkdir()
     first = told()
@@ -335,6 +337,6 @@ def test_what_is_kept_is_never_older_than_the_files(tmp_path: Path, monkeypatch:
     (tmp_path / "package.json").write_text('{"scripts": {"lint": "a"}}')
     assert "lint" in told()
     (tmp_path / "package.json").write_text('{"scripts": {"test": "a"}}')
-    assert "lint" not in project_facts((tmp_path,)), "what has just been changed may change again unseen"
+    assert "lint" not in read_project_facts((tmp_path,)), "what has just been changed may change again unseen"
     (tmp_path / "package.json").write_text('{"scripts": {"lint": "a"}}')
-    assert "lint" in project_facts((tmp_path,))
+    assert "lint" in read_project_facts((tmp_path,))

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from daiku.core.code.imports import Import, Statements
-from daiku.core.code.mapview import render_map
-from daiku.core.code.modules import Modules
-from daiku.core.code.repomap import Ranks, SourceFile, Tag, rank
-from daiku.core.code.sidefiles import side_of
+from daiku.tools.rules.code.imports import Import, Statements
+from daiku.tools.rules.code.mapview import render_map
+from daiku.tools.rules.code.modules import Modules
+from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag, rank_files
+from daiku.tools.rules.code.sidefiles import classify_path
 
 
 def define(name: str, line: int = 1, indent: int = 0, kind: str = "function") -> Tag:
@@ -22,11 +22,11 @@ def use(name: str) -> Tag:
 
 
 def file(*tags: Tag, imports: Sequence[str] = (), passes_on: bool = False, lines: int = 100) -> SourceFile:
-    return SourceFile(tags, Statements(tuple(Import(m, passes_on=passes_on) for m in imports)), lines)
+    return SourceFile(tags, Statements(tuple(Import(m, reexports=passes_on) for m in imports)), lines)
 
 
 def ranked(files: Mapping[str, SourceFile], focus: Sequence[str] = (), named: Sequence[str] = ()) -> Ranks:
-    return rank(files, Modules(frozenset(files)), focus, named)
+    return rank_files(files, Modules(frozenset(files)), focus, named)
 
 
 def words(text: str) -> int:
@@ -178,6 +178,6 @@ def test_what_a_file_is_besides_the_code_is_told_by_its_path() -> None:
         "script": ["scripts/a.py", "setup.py", "vite.config.ts", ".github/x.py"],
         "": ["src/a.py", "latest.py", "contest/a.ts", "src/protest.py", "pkg/attest.go", "lib/specification.py", "src/context.ts"],
     }  # fmt: skip
-    assert {path: side_of(path) for each in kinds.values() for path in each} == {
+    assert {path: classify_path(path) for each in kinds.values() for path in each} == {
         path: kind for kind, each in kinds.items() for path in each
     }

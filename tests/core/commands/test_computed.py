@@ -7,8 +7,8 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.judge import judge
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.judge import judge
 from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.commands.dangers import DELETES, DOWNLOADED, INSTALLS
-from daiku.core.commands.judge import CommandRules, Judgement, judge, prints_history, strip_cd
-from daiku.core.guard.referenced_paths import lexical_path
-from daiku.core.text.visible import show_hidden
+from daiku.guard.rules.commands.dangers import DELETES, DOWNLOADED, INSTALLS
+from daiku.guard.rules.commands.judge import CommandRules, Judgement, judge, prints_history, strip_cd
+from daiku.guard.rules.referenced_paths import lexical_path
+from daiku.texts.rules.visible import show_hidden
 from tests.cases import for_each
 
 ROOT = "/home/u/proj"

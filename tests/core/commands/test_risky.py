@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.commands.judge import judge
+from daiku.guard.rules.commands.judge import judge
 from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.commands.judge import judge
-from daiku.core.protected.paths import why_protected
+from daiku.guard.rules.commands.judge import judge
+from daiku.guard.rules.protected.paths import explain_protection
 from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 
@@ -17,7 +17,7 @@ SYSTEM = ["/dev/sda", "/dev/mem", "/dev/nullx", "/dev/null/x/../../sda", "/dev/s
 
 @for_each("sink", SINKS)
 def test_what_is_written_to_a_sink_is_nobodys_matter(sink: str) -> None:
-    assert why_protected(f"/dev/{sink}") == ""
+    assert explain_protection(f"/dev/{sink}") == ""
 
 
 @for_each("command", THROWN_AWAY)
@@ -33,7 +33,7 @@ def test_throwing_output_away_is_no_change_of_the_system_and_not_refused(
 
 @for_each("place", SYSTEM)
 def test_the_running_system_itself_is_a_matter_for_a_person(place: str) -> None:
-    assert why_protected(place)
+    assert explain_protection(place)
     for command in (
         f"cp a {place}",
         f"tar cf {place} src",

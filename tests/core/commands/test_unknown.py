@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from daiku.core.commands.judge import MOST_WORDS, CommandRules, judge
+from daiku.guard.rules.commands.judge import MOST_WORDS, CommandRules, judge
 from tests.cases import for_each
 
 

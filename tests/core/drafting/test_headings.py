@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.drafting.headings import format_of, headings, is_prose, lost_headings
 from daiku.domain.work.documents import DocumentFormat
+from daiku.team.rules.drafting.headings import detect_format, find_headings, find_lost_headings, is_prose
 from tests.cases import for_each
 
 MARKDOWN = """---
@@ -46,7 +46,7 @@ Two
 
 
 def shown(text: str, form: DocumentFormat) -> list[str]:
-    return [f"{h.mark} {h.title}".strip() for h in headings(text, form)]
+    return [f"{h.mark} {h.title}".strip() for h in find_headings(text, form)]
 
 
 def test_headings_of_markdown_are_not_those_in_code_comments_or_front_matter() -> None:
@@ -81,8 +81,8 @@ def test_headings_of_every_format(form: DocumentFormat, text: str, found: list[s
 def test_a_heading_that_goes_is_renamed_moved_or_put_on_another_level_is_lost() -> None:
     """R1.60: new ones may stand between."""
     old = "# A\n\nx\n\n## B\n\ny\n\n## C\n"
-    assert lost_headings(old, old, "markdown") == ()
-    assert lost_headings(old, "# A\n\n## New\n\n## B\n\n## C\n", "markdown") == ()
+    assert find_lost_headings(old, old, "markdown") == ()
+    assert find_lost_headings(old, "# A\n\n## New\n\n## B\n\n## C\n", "markdown") == ()
     for new, lost in [
         ("# A\n\n## C\n", ["B"]),
         ("# A\n\n## Bee\n\n## C\n", ["B"]),
@@ -91,7 +91,7 @@ def test_a_heading_that_goes_is_renamed_moved_or_put_on_another_level_is_lost() 
         ("# A\n\n```\n## B\n```\n\n## C\n", ["B"]),
         ("", ["A", "B", "C"]),
     ]:
-        assert [h.title for h in lost_headings(old, new, "markdown")] == lost, new
+        assert [h.title for h in find_lost_headings(old, new, "markdown")] == lost, new
 
 
 TEXT = st.lists(
@@ -121,10 +121,10 @@ def test_headings_stand_where_they_say_in_order_and_none_is_lost_by_changing_not
     text: str, form: DocumentFormat
 ) -> None:
     """R1.60."""
-    found = headings(text, form)
+    found = find_headings(text, form)
     assert all(0 <= h.start < h.end <= len(text) for h in found)
     assert [h.start for h in found] == sorted({h.start for h in found})
-    assert lost_headings(text, text, form) == ()
+    assert find_lost_headings(text, text, form) == ()
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_headings_stand_where_they_say_in_order_and_none_is_lost_by_changing_not
     ],
 )
 def test_the_format_of_a_document_follows_from_its_name(path: str, form: str, prose: bool) -> None:
-    assert (format_of(path), is_prose(path)) == (form, prose)
+    assert (detect_format(path), is_prose(path)) == (form, prose)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.guardrails.fingerprints import similarity_action
+from daiku.guard.rules.guardrails.fingerprints import similarity_action
 from tests.cases import for_each
 
 

@@ -10,8 +10,8 @@ from itertools import takewhile
 from random import Random
 from typing import Literal
 
-from daiku.core.edits.patch import build_patch, parse_patch
-from daiku.core.matching.refusal import Refusal
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch
 
 FILE = "src/file"
 SEARCH_CHARACTERS, SEARCH_LINES = 8000, 10

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from daiku.core.edits.applypatch import FileOp
-from daiku.core.edits.blocks import parse_blocks
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.hunks import apply_hunks
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.edits.udiff import parse_udiff
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.applypatch import FileOp
+from daiku.edits.rules.blocks import parse_blocks
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.hunks import apply_hunks
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, list_paths, parse_patch
+from daiku.edits.rules.udiff import parse_udiff
 
 Case = dict[str, Any]
 
@@ -151,7 +151,7 @@ def test_real_models_apply_patches_are_read_and_never_misplaced(corpora: Path) -
         intents = parse_patch(record["patch"])
         assert not isinstance(intents, Refusal), intents.text
         assert all(isinstance(intent, FileOp) for intent in intents)
-        path = paths_of(intents)[0]
+        path = list_paths(intents)[0]
         patch = build_patch(intents, {path: record["original"]})
         if isinstance(patch, Refusal):
             refused.append(patch.text)

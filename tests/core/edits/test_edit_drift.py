@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from daiku.core.edits.edits import apply_block
-from daiku.core.matching.refusal import Refusal
+from daiku.edits.rules.edits import apply_block
+from daiku.edits.rules.matching.refusal import Refusal
 from tests.conftest import ROOT
 from tests.core.edits.drift import FILE, Case, outcome, patch_cases, search_cases
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.edits.edits import apply_edits
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.matching.refusal import Refusal
 from tests.cases import for_each
 
 

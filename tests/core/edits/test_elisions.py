@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.elisions import fill_text
-from daiku.core.edits.patch import build_patch, parse_patch
-from daiku.core.matching.refusal import Refusal
-from daiku.core.text.omissions import omission_kind
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.elisions import fill_text
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch
+from daiku.texts.rules.omissions import omission_kind
 from tests.cases import for_each
 
 IN_WORDS = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from daiku.core.changes.diff import patch_diff
-from daiku.core.edits.fileblocks import parse_file_blocks
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.changes.diff import render_patch
+from daiku.edits.rules.fileblocks import parse_file_blocks
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, list_paths, parse_patch
 from tests.cases import for_each
 
 
@@ -17,7 +17,7 @@ def apply(text: str, **files: str | None) -> dict[str, str | None]:
     before = {name.replace("_", "."): content for name, content in files.items()}
     intents = parse_patch(text)
     assert not isinstance(intents, Refusal), intents.text
-    patch = build_patch(intents, {**dict.fromkeys(paths_of(intents)), **before})
+    patch = build_patch(intents, {**dict.fromkeys(list_paths(intents)), **before})
     assert not isinstance(patch, Refusal), patch.text
     after = dict(before)
     for change in patch.files:
@@ -32,7 +32,7 @@ def refuse(text: str, **files: str | None) -> str:
     intents = parse_patch(text)
     if isinstance(intents, Refusal):
         return intents.text
-    patch = build_patch(intents, {**dict.fromkeys(paths_of(intents)), **before})
+    patch = build_patch(intents, {**dict.fromkeys(list_paths(intents)), **before})
     assert isinstance(patch, Refusal), patch
     return patch.text
 
@@ -349,14 +349,14 @@ def test_a_diff_says_what_git_would_say() -> None:
             FileChange(path="o", kind="rename", old="x\n", new="x\n", to="p"),
         )
     )
-    assert patch_diff(patch) == (
+    assert render_patch(patch) == (
         "--- a/a\n+++ b/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
         "diff --git a/n b/n\nnew file mode 100644\n"
         "diff --git a/o b/p\nrename from o\nrename to p\n"
     )
-    intents = parse_patch(patch_diff(patch))
+    intents = parse_patch(render_patch(patch))
     assert not isinstance(intents, Refusal)
-    assert paths_of(intents) == ("a", "n", "o", "p")
+    assert list_paths(intents) == ("a", "n", "o", "p")
 
 
 BLOCK = "a.py\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy, Verdict
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy, Verdict
 from tests.cases import for_each
 
 SHELL = ToolSpec(name="shell/run", description="", parameters={}, effect="command")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
-from daiku.core.guard.referenced_paths import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
+from daiku.guard.rules.grant_words import describe_grant
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.referenced_paths import touched_paths
 from daiku.texts.text import text
 from tests.cases import for_each
 
@@ -295,11 +295,11 @@ def test_a_changed_description_of_an_mcp_tool_needs_a_new_yes() -> None:
 
 
 def test_what_always_means_is_said_in_words() -> None:
-    assert grant_in_words("") == ""
-    assert grant_in_words("edit").startswith("edit files")
-    assert grant_in_words("command:npm test") == "run `npm test`"
-    assert grant_in_words("unsandboxed:command:npm test").endswith("without a sandbox")
-    assert grant_in_words("network:x.org") == "reach x.org"
+    assert describe_grant("") == ""
+    assert describe_grant("edit").startswith("edit files")
+    assert describe_grant("command:npm test") == "run `npm test`"
+    assert describe_grant("unsandboxed:command:npm test").endswith("without a sandbox")
+    assert describe_grant("network:x.org") == "reach x.org"
 
 
 def test_what_a_command_of_the_session_printed_is_read_without_a_question() -> None:

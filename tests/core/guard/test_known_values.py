@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.known_values import KnownValues
-from daiku.core.guard.redact import MARK, Redactor
+from daiku.guard.rules.known_values import KnownValues
+from daiku.guard.rules.redact import MARK, Redactor
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
 
 KEEPS = ToolSpec(name="memory/remember", description="", parameters={}, effect="memory")
 CALL = ToolCall(tool="memory/remember", args={"text": "tabs"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from daiku.core.guard.redact import MOST_LEARNT, Redactor
+from daiku.guard.rules.redact import MOST_LEARNT, Redactor
 
 LEARNT = "zq81-learnt-while-it-runs-0042"
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard import token_shapes
-from daiku.core.guard.redact import MARK, Redactor
-from daiku.core.guard.token_shapes import LONG, TokenRule, entropy_of, read_rows, rules_for, token_rules
+from daiku.guard.rules import token_shapes
+from daiku.guard.rules.redact import MARK, Redactor
+from daiku.guard.rules.token_shapes import LONG, TokenRule, entropy_of, read_rows, rules_for, token_rules
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 

@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.commands.judge import CommandRules, judge, strip_cd
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy, Verdict
-from daiku.core.guard.referenced_paths import lexical_path, touched_paths
-from daiku.core.guard.unwatched import WHOLE_COPY
-from daiku.core.protected.addresses import parse_url
-from daiku.core.protected.paths import holds_secrets, is_pipeline, why_protected
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
-from daiku.tools.table import builtin_tools
+from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy, Verdict
+from daiku.guard.rules.protected.addresses import parse_url
+from daiku.guard.rules.protected.paths import explain_protection, holds_secrets, is_pipeline
+from daiku.guard.rules.referenced_paths import lexical_path, touched_paths
+from daiku.guard.rules.unwatched import WHOLE_COPY
+from daiku.tools.table import build_builtin_tools
 from daiku.tools.tool import Tool
 from tests.cases import examples, for_each
 
@@ -245,7 +245,7 @@ def test_our_own_tools_may_be_asked_about_the_whole_copy() -> None:
     for runs that somebody watches."""
     without = {
         tool.name
-        for tool in builtin_tools()
+        for tool in build_builtin_tools()
         if tool.effect == "read" and not tool.name.startswith("document/") and "path" not in needed(tool)
     }
     assert without == WHOLE_COPY
@@ -427,6 +427,6 @@ def test_nothing_that_is_allowed_leaves_the_copy_and_the_sandbox(
         assert place.host in ("docs.example.org", "api.example.org")
         assert policy.hosts
     if effect == "edit" or tool == "git/commit":
-        assert not any(why_protected(path) or is_pipeline(path) for path in named)
+        assert not any(explain_protection(path) or is_pipeline(path) for path in named)
     if effect == "read":
         assert not any(holds_secrets(path) for path in named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.matching.match import find_lines
+from daiku.edits.rules.matching.match import find_lines
 
 
 def test_a_line_that_stands_thousands_of_times_is_found_in_all_its_places() -> None:

@@ -8,18 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.celltext import (
-    EMPTY,
-    as_text,
-    first_lines,
-    merge_text,
-    parse_notebook,
-    read_text,
-    text_of,
-    with_cell_texts,
-)
 from daiku.domain.work.patches import FileChange
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.tools.rules.notebooks.celltext import (
+    EMPTY,
+    find_first_lines,
+    format_cells,
+    merge_cell_text,
+    parse_cells,
+    parse_notebook,
+    to_cell_change,
+    to_cell_text,
+)
 
 OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["hello\n", "you\n"]}
 ERROR = {"output_type": "error", "ename": "NameError", "evalue": "no x", "traceback": ["long"]}
@@ -51,36 +51,40 @@ SAMPLE = notebook(
 
 
 def test_the_text_names_each_cell_with_its_outputs_in_short() -> None:
-    assert as_text(SAMPLE) == (
+    assert to_cell_text(SAMPLE) == (
         "# %% cell 1 [markdown]\n# Title\n日本語\n"
         "# %% cell 2 [code python] outputs: stdout 2 lines\nx = 1\nprint(x)\n"
         "# %% cell 3 [code python] outputs: error NameError: no x\ny = x\n"
     )
     found = parse_notebook(SAMPLE)
     assert found is not None
-    lines = (as_text(SAMPLE) or "").split("\n")
-    assert [lines[n] for n in first_lines([p.cell for p in found.cells])] == ["# Title", "x = 1", "y = x"]
+    lines = (to_cell_text(SAMPLE) or "").split("\n")
+    assert [lines[n] for n in find_first_lines([p.cell for p in found.cells])] == [
+        "# Title",
+        "x = 1",
+        "y = x",
+    ]
 
 
 def test_only_the_source_of_a_changed_cell_is_written_anew() -> None:
-    text = as_text(SAMPLE) or ""
-    new = merge_text(SAMPLE, text.replace("print(x)", "print(x)\nprint('é')"))
+    text = to_cell_text(SAMPLE) or ""
+    new = merge_cell_text(SAMPLE, text.replace("print(x)", "print(x)\nprint('é')"))
     assert isinstance(new, str)
     assert new == SAMPLE.replace('    "print(x)"', '    "print(x)\\n",\n    "print(\'é\')"')
-    other = merge_text(SAMPLE, text.replace("y = x", "y = 2"))
+    other = merge_cell_text(SAMPLE, text.replace("y = x", "y = 2"))
     assert other == SAMPLE.replace('"y = x"', '"y = 2"'), "a source that is a string stays one"
 
 
 def test_a_cell_that_ends_with_an_empty_line_keeps_it_as_it_is_changed() -> None:
     raw = notebook(cell(["x = 1\n", "\n"]), cell("y = x"))
-    text = as_text(raw)
+    text = to_cell_text(raw)
     assert text is not None
-    assert merge_text(raw, text.replace("x = 1", "x = 2")) == raw.replace("x = 1", "x = 2")
+    assert merge_cell_text(raw, text.replace("x = 1", "x = 2")) == raw.replace("x = 1", "x = 2")
 
 
 def test_cells_come_go_and_move() -> None:
     text = "# %% cell 3 [code]\ny = x\n# %% cell new [markdown]\n## New\n\n# %% cell 1 [markdown]\n# Title\n日本語\n"
-    new = merge_text(SAMPLE, text)
+    new = merge_cell_text(SAMPLE, text)
     assert isinstance(new, str)
     before, after = json.loads(SAMPLE)["cells"], json.loads(new)["cells"]
     assert (after[0], after[2]) == (before[2], before[0])
@@ -91,7 +95,9 @@ def test_cells_come_go_and_move() -> None:
 
 
 def test_a_cell_of_another_kind_keeps_its_name_and_metadata() -> None:
-    new = merge_text(SAMPLE, (as_text(SAMPLE) or "").replace("cell 3 [code python]", "cell 3 [markdown]"))
+    new = merge_cell_text(
+        SAMPLE, (to_cell_text(SAMPLE) or "").replace("cell 3 [code python]", "cell 3 [markdown]")
+    )
     assert isinstance(new, str)
     made, was = json.loads(new)["cells"][2], json.loads(SAMPLE)["cells"][2]
     assert (made["id"], made["metadata"]) == (was["id"], was["metadata"])
@@ -99,7 +105,7 @@ def test_a_cell_of_another_kind_keeps_its_name_and_metadata() -> None:
 
 
 def test_a_new_notebook_is_made_of_its_text() -> None:
-    new = merge_text(EMPTY, "# %% cell new [markdown]\n# A\n# %% cell new [code python]\n1 + 1\n")
+    new = merge_cell_text(EMPTY, "# %% cell new [markdown]\n# A\n# %% cell new [code python]\n1 + 1\n")
     assert isinstance(new, str)
     assert [c["source"] for c in json.loads(new)["cells"]] == [["# A"], ["1 + 1"]]
     assert json.dumps(json.loads(new), indent=1) + "\n" == new
@@ -111,20 +117,20 @@ def test_what_cannot_be_meant_is_refused() -> None:
         ("# %% cell 9 [code]\nx\n", "no cell 9"),
         ("# %% cell 1 [code]\nx\n# %% cell 1 [code]\ny\n", "twice"),
     ):
-        refused = merge_text(SAMPLE, text)
+        refused = merge_cell_text(SAMPLE, text)
         assert isinstance(refused, Refusal)
         assert why in refused.text
-    assert as_text("[]") is None
-    assert as_text('{"cells": 5}') is None
+    assert to_cell_text("[]") is None
+    assert to_cell_text('{"cells": 5}') is None
 
 
 def test_a_change_is_shown_by_cells() -> None:
-    new = merge_text(SAMPLE, (as_text(SAMPLE) or "").replace("x = 1", "x = 2"))
+    new = merge_cell_text(SAMPLE, (to_cell_text(SAMPLE) or "").replace("x = 1", "x = 2"))
     assert isinstance(new, str)
-    seen = with_cell_texts(FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=new))
+    seen = to_cell_change(FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=new))
     assert "# %% cell 2" in (seen.new or "")
     metadata_only = FileChange(path="a.ipynb", kind="edit", old=SAMPLE, new=SAMPLE.replace("1e+10", "5"))
-    assert with_cell_texts(metadata_only).old == SAMPLE
+    assert to_cell_change(metadata_only).old == SAMPLE
 
 
 sources = st.text(st.sampled_from('ab\n"\\#% é😀\u2028\r\t[1]'), max_size=30) | st.sampled_from(
@@ -140,10 +146,10 @@ notebooks = st.builds(
 
 @given(notebooks)
 def test_the_text_as_it_is_changes_no_byte(raw: str) -> None:
-    assert merge_text(raw, as_text(raw) or "") == raw
+    assert merge_cell_text(raw, to_cell_text(raw) or "") == raw
     found = parse_notebook(raw)
     assert found is not None
-    again = read_text(text_of([p.cell for p in found.cells]))
+    again = parse_cells(format_cells([p.cell for p in found.cells]))
     assert not isinstance(again, Refusal)
     assert [c.source for c in again] == [p.cell.source for p in found.cells]
 
@@ -159,7 +165,7 @@ def test_an_edit_of_one_cell_leaves_all_others_as_they_are(
     cells = [p.cell for p in found.cells]
     at = data.draw(st.integers(0, len(cells) - 1))
     changed = [c if i != at else type(c)(c.number, c.kind, source) for i, c in enumerate(cells)]
-    new = merge_text(raw, text_of(changed))
+    new = merge_cell_text(raw, format_cells(changed))
     assert isinstance(new, str)
     before, after = json.loads(raw), json.loads(new)
     assert "".join(after["cells"][at].pop("source")) == source

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.reply import plan_head, printable, read_plan, sounds_like_machine
-from daiku.core.replies.parse import Unreadable
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.team.rules.plans.reply import is_machine_like, parse_plan_head, read_plan, strip_control_characters
 from tests.cases import for_each
 
 HEADS = {
@@ -34,9 +34,9 @@ BARE = ("## {}", "### {}", "**{}:**", "【{}】", "{}：", "## **{}**")
 @for_each(("key", "name"), NAMED)
 def test_a_head_is_known_in_every_shape(key: str, name: str) -> None:
     for shape in SHAPES:
-        assert plan_head(shape.format(name)) == (key, "x"), shape
+        assert parse_plan_head(shape.format(name)) == (key, "x"), shape
     for shape in BARE:
-        assert plan_head(shape.format(name)) == (key, ""), shape
+        assert parse_plan_head(shape.format(name)) == (key, ""), shape
 
 
 @for_each(
@@ -45,7 +45,7 @@ def test_a_head_is_known_in_every_shape(key: str, name: str) -> None:
      "x = 1  # plan: none", "要約すると: x"],
 )  # fmt: skip
 def test_other_lines_are_no_heads(line: str) -> None:
-    assert plan_head(line) is None
+    assert parse_plan_head(line) is None
 
 
 def lines(names: dict[str, str], shape: str, steps: str = "- [ ] Step 1: a\n- [ ] Step 2: b") -> str:
@@ -106,14 +106,14 @@ def test_of_two_plans_the_revised_one_counts() -> None:
     ],
 )
 def test_a_reply_that_begins_like_a_machines_is_known(text: str, machine: bool) -> None:
-    assert sounds_like_machine(text) is machine
+    assert is_machine_like(text) is machine
 
 
 @given(st.text(st.sampled_from("ab \n\t計\x00\x1b[]31m;\x07\x7f\x9b\u200b\u202e"), max_size=60))
 def test_nothing_invisible_stays(text: str) -> None:
-    kept = printable(text)
+    kept = strip_control_characters(text)
     assert all(char.isprintable() or char in "\n\t" for char in kept)
-    assert printable(kept) == kept or "[" in kept
+    assert strip_control_characters(kept) == kept or "[" in kept
 
 
 def test_names_of_steps_hold_no_control_characters() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.markdown import approval_text, read_plan_text, revise_plan, to_markdown
 from daiku.domain.errors import ToolValidationError, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.team.rules.plans.markdown import format_for_approval, read_plan_text, revise_plan, to_markdown
 
 LINE = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), max_codepoint=0x3100),
@@ -114,7 +114,7 @@ def test_whoever_is_asked_to_approve_sees_what_will_be_run_and_no_ids() -> None:
             Step(step_id="step_00000002", name="Ship it", depends_on=("step_00000001",)),
         ),
     )
-    assert approval_text(plan) == (
+    assert format_for_approval(plan) == (
         "# Greeting\n\nSay hello\n\nTwo small files.\n\n"
         "- [ ] Step 1: Write it\n"
         "  - Check: `pytest -q`\n"

@@ -6,29 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.proposed import (
+from daiku.domain.errors import ToolValidationError
+from daiku.domain.work.plans import Plan, Step
+from daiku.team.rules.plans.proposed import (
     MAX_STEPS,
     ProposedStep,
     as_proposed,
-    difference,
+    describe_changes,
+    find_plan_problems,
+    find_proposal_problems,
     link_steps,
     mark_own_checks,
-    objections,
-    problems_of,
     revise_plan,
 )
-from daiku.core.plans.reply import plan_lines
-from daiku.core.plans.steptext import planned_step
-from daiku.core.plans.transitions import checklist
-from daiku.domain.errors import ToolValidationError
-from daiku.domain.work.plans import Plan, Step
+from daiku.team.rules.plans.reply import parse_plan_lines
+from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.transitions import render_checklist
 from tests.cases import for_each
 
 
 def steps_of(*lines: str) -> tuple[Step, ...]:
     """The steps of a planner's reply with these lines below `Plan:`."""
     return link_steps(
-        as_proposed(planned_step(text) for text in plan_lines("Plan:\n" + "\n".join(lines))["plans"])
+        as_proposed(
+            parse_planned_step(text) for text in parse_plan_lines("Plan:\n" + "\n".join(lines))["plans"]
+        )
     )
 
 
@@ -60,7 +62,7 @@ def test_a_plan_may_be_worked_exactly_where_every_step_can_begin(
     done: set[str] = set()
     for _ in steps:
         done |= {s.step_id for s in steps if done.issuperset(s.depends_on)}
-    assert bool(problems_of(Plan(name="p", goal="g", steps=tuple(steps)))) is (len(done) < size)
+    assert bool(find_plan_problems(Plan(name="p", goal="g", steps=tuple(steps)))) is (len(done) < size)
 
 
 A, B = Step(step_id="step_a", name="a"), Step(step_id="step_b", name="b")
@@ -85,14 +87,14 @@ A, B = Step(step_id="step_a", name="a"), Step(step_id="step_b", name="b")
     ],
 )
 def test_every_way_in_which_a_plan_is_wrong_is_said(steps: tuple[Step, ...], said: str) -> None:
-    found = problems_of(Plan(name="p", goal="g", steps=steps))
+    found = find_plan_problems(Plan(name="p", goal="g", steps=steps))
     assert len(found) == 1
     assert said in found[0]
 
 
 def test_completed_steps_do_not_count_towards_the_most() -> None:
     done = tuple(Step(name=f"d{n}", status="completed") for n in range(MAX_STEPS))
-    assert not problems_of(Plan(name="p", goal="g", steps=(*done, A)))
+    assert not find_plan_problems(Plan(name="p", goal="g", steps=(*done, A)))
 
 
 # ---- how steps are named
@@ -162,8 +164,8 @@ def test_a_check_below_its_word_is_taken(lines: tuple[str, ...], checks: tuple[s
 
 def test_a_fence_below_a_check_is_read_in_a_fenced_reply_too() -> None:
     inner = "Plan:\n- [ ] Step 1: a\n  Check:\n  ```\n  make\n  ```\n- [ ] Step 2: b\nSummary: s"
-    found = plan_lines(f"````\n{inner}\n````")
-    assert [planned_step(text).acceptance for text in found["plans"]] == [("make",), ()]
+    found = parse_plan_lines(f"````\n{inner}\n````")
+    assert [parse_planned_step(text).acceptance for text in found["plans"]] == [("make",), ()]
     assert found["summary"] == "s"
 
 
@@ -184,12 +186,12 @@ def test_the_time_limit_of_a_check_is_kept_with_its_step() -> None:
     ],
 )
 def test_what_a_proposal_is_asked_back_for(lines: tuple[str, ...], said: str) -> None:
-    texts = plan_lines("Plan:\n" + "\n".join(lines))["plans"]
-    assert said in " ".join(objections(as_proposed(planned_step(text) for text in texts)))
+    texts = parse_plan_lines("Plan:\n" + "\n".join(lines))["plans"]
+    assert said in " ".join(find_proposal_problems(as_proposed(parse_planned_step(text) for text in texts)))
 
 
 def test_a_step_of_the_plan_before_is_no_objection() -> None:
-    assert objections([ProposedStep("3", "three", after=("1",))]) == ()
+    assert find_proposal_problems([ProposedStep("3", "three", after=("1",))]) == ()
 
 
 # ---- a plan made anew
@@ -254,15 +256,15 @@ def test_checks_that_a_plan_made_anew_left_out_are_on_record_and_told() -> None:
     new = anew(ProposedStep("", "two by hand"), ProposedStep("", "three", acceptance=("make three",)))
     assert new.dropped_checks == ("make two",)
     assert (
-        difference(OLD, new)
+        describe_changes(OLD, new)
         == "Steps that went: “two”\nSteps that came: “two by hand”\nChecks that are gone: `make two`"
     )
     assert anew(ProposedStep("", "x"), old=new).dropped_checks == ("make two", "make three")
-    assert difference(OLD, OLD) == ""
+    assert describe_changes(OLD, OLD) == ""
 
 
 def test_whoever_plans_anew_sees_checks_and_order() -> None:
-    shown = checklist(OLD)
+    shown = render_checklist(OLD)
     assert "- [ ] ❌ Step 2: two `step_2`\n  - Check: `make two`\n  - Depends on: 1\n" in shown
 
 

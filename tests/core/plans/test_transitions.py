@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.plans.transitions import update_status
 from daiku.domain.work.plans import Plan, PlanStatus, Step, WorkStatus
+from daiku.team.rules.plans.transitions import update_status
 from tests.cases import for_each
 
 

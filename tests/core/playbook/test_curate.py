@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.lessons.curate import MOST, curate, refine
-from daiku.core.playbook.lessons.proposal import Proposal, code_spans
-from daiku.core.playbook.lessons.similar import Alike, near_duplicates, says_the_same
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
+from daiku.playbook.rules.lessons.curate import MOST, curate, refine
+from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
+from daiku.playbook.rules.lessons.similar import Alike, are_near_duplicates, have_same_meaning
 from tests.cases import examples, for_each
 
-ALIKE = near_duplicates
+ALIKE = are_near_duplicates
 PYTEST = "Run the tests by `uv run pytest`; `pytest` fails here."
 
 
@@ -20,7 +20,7 @@ def proposal(
 ) -> Proposal:
     place = LearntFrom(session_id="s", run_id="r", seq=seq)
     why = "command_replaced" if failed else "corrected"
-    return Proposal(section, content, why, (place,), keywords=code_spans(content), failed=failed)
+    return Proposal(section, content, why, (place,), keywords=find_code_spans(content), failed=failed)
 
 
 def playbook(*contents: str, origin: Origin = "rule", active: bool = True) -> Playbook:
@@ -179,7 +179,7 @@ DIFFERENT = [
 
 @for_each(("one", "other"), DIFFERENT)
 def test_texts_that_are_alike_in_words_may_say_different_things(one: str, other: str) -> None:
-    assert not says_the_same(one, other, lambda *_: True)
+    assert not have_same_meaning(one, other, lambda *_: True)
     assert refine(playbook(one, other), lambda *_: True) == ()
 
 

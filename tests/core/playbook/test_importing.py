@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.sections import id_parts
 from daiku.domain.playbook import Bullet, PlaybookScope
-from daiku.sdk.playbook.files import assign_ids
+from daiku.playbook.desk.files import assign_ids
+from daiku.playbook.rules.sections import parse_bullet_id
 
 _IDS = st.sampled_from(
     ["", "pc-00001", "pc-00002", "pc-00003", "pc-00009", "err-00001", "mypc-00001", "X", "pc-1", "pc-00000"]
@@ -48,6 +48,6 @@ def test_every_bullet_gets_an_id_of_its_own_and_a_free_one_stays(
     assert len(set(found)) == len(given)
     assert not set(found) & taken
     for was, now in zip(given, found, strict=True):
-        assert id_parts(now, scope) is not None
-        if id_parts(was, scope) is not None and was not in taken and given.count(was) == 1:
+        assert parse_bullet_id(now, scope) is not None
+        if parse_bullet_id(was, scope) is not None and was not in taken and given.count(was) == 1:
             assert now == was

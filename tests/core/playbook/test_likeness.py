@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from daiku.core.playbook.lessons.similar import LIMIT, near_duplicates, says_otherwise
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.vectors import cosine
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.vectors import cosine
+from daiku.playbook.rules.lessons.similar import LIMIT, are_near_duplicates, have_different_words
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "playbook" / "duplicates.json"
 
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
     @property
     def likeness(self) -> float:
-        return cosine(hashed_vector(self.one), hashed_vector(self.other))
+        return cosine(hash_vector(self.one), hash_vector(self.other))
 
 
 def pairs() -> list[Pair]:
@@ -38,8 +38,8 @@ def table(found: list[Pair]) -> str:
     same, other = [p for p in found if p.same], [p for p in found if not p.same]
     for limit in (0.6, 0.7, LIMIT, 0.8, 0.9):
         taken = [p for p in other if p.likeness >= limit]
-        kept = [p for p in taken if not says_otherwise(p.one, p.other)]
-        right = sum(p.likeness >= limit and not says_otherwise(p.one, p.other) for p in same)
+        kept = [p for p in taken if not have_different_words(p.one, p.other)]
+        right = sum(p.likeness >= limit and not have_different_words(p.one, p.other) for p in same)
         lines.append(
             f"{limit:5.2f}  {right:2}/{len(same)}  {len(taken):2}/{len(other)}  {len(kept):2}/{len(other)}"
         )
@@ -49,7 +49,7 @@ def table(found: list[Pair]) -> str:
 def test_the_limit_of_hashed_words_finds_reordered_lessons_and_few_others() -> None:
     """The limit is calibrated for hashed words; ACE's 0.90 would miss a quarter of them here;
     `pytest -s` prints the table."""
-    alike, found = near_duplicates, pairs()
+    alike, found = are_near_duplicates, pairs()
     sys.stdout.write(f"\n{table(found)}\n")
     same = [p for p in found if p.same]
     wrong = [p for p in found if not p.same and alike(p.one, p.other)]
@@ -64,7 +64,7 @@ def test_the_limit_of_hashed_words_finds_reordered_lessons_and_few_others() -> N
 
 
 def test_what_was_written_after_the_limit_was_set_is_told_apart_too() -> None:
-    alike = near_duplicates
+    alike = are_near_duplicates
     held_out = [p for p in pairs() if p.held_out]
     assert len(held_out) >= 20
     assert [alike(p.one, p.other) for p in held_out] == [p.same for p in held_out]
@@ -81,4 +81,4 @@ def test_what_was_written_after_the_limit_was_set_is_told_apart_too() -> None:
     ],
 )
 def test_a_word_in_the_place_of_another_says_another_thing(one: str, other: str, differs: bool) -> None:
-    assert says_otherwise(one, other) is differs
+    assert have_different_words(one, other) is differs

@@ -8,11 +8,19 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.ranking import Lessons, Question, Scored, combined, search, search_terms, wide
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.vectors import cosine, pack, squared_length
 from daiku.domain.playbook import Bullet
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.vectors import cosine, pack, squared_length
+from daiku.playbook.rules.ranking import (
+    Lessons,
+    Question,
+    Scored,
+    count_candidates,
+    merge_scores,
+    search,
+    split_search_terms,
+)
 
 WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12)
@@ -20,13 +28,13 @@ texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max
 
 def in_memory(said: list[str]) -> Lessons:
     lessons = Lessons(Bullet(id=str(at), section="environment", content=each) for at, each in enumerate(said))
-    for at, vector in enumerate(map(hashed_vector, said)):
+    for at, vector in enumerate(map(hash_vector, said)):
         lessons.add_vector(str(at), pack(vector), squared_length(vector))
     return lessons
 
 
 def asked(text: str, most: int = 10, hidden: frozenset[int] = frozenset()) -> Question:
-    return Question(text, hashed_vector(text), most, hidden)
+    return Question(text, hash_vector(text), most, hidden)
 
 
 def stretched(scores: dict[int, float]) -> dict[int, float]:
@@ -36,10 +44,10 @@ def stretched(scores: dict[int, float]) -> dict[int, float]:
 
 def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: frozenset[int]) -> list[Scored]:
     """B3.2 as it is written: every text has both scores, and both are stretched over all of them."""
-    counted = [Counter(search_terms(each)) for each in said]
+    counted = [Counter(split_search_terms(each)) for each in said]
     usual = sum(sum(each.values()) for each in counted) / len(said)
     shown = [n for n in range(len(said)) if n not in hidden]
-    have = {term: sum(term in each for each in counted) for term in search_terms(question)}
+    have = {term: sum(term in each for each in counted) for term in split_search_terms(question)}
     words: dict[int, float] = {}
     for n in shown:
         words[n] = 0.0
@@ -48,7 +56,7 @@ def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: fro
             weight = math.log(1 + (len(said) - have[term] + 0.5) / (have[term] + 0.5)) * 2.2
             times = counted[n][term]
             words[n] += weight * times / (times + 1.2 * (1 - 0.75 + 0.75 * length / usual))
-    vectors = {n: cosine(hashed_vector(question), hashed_vector(said[n])) for n in shown}
+    vectors = {n: cosine(hash_vector(question), hash_vector(said[n])) for n in shown}
     if not shown:
         return []
     by_word, by_vector = stretched(words), stretched(vectors)
@@ -91,7 +99,7 @@ def test_without_vectors_words_decide_alone() -> None:
 def test_what_is_on_one_list_only_counts_as_the_last_of_the_other() -> None:
     words = [Ranked(1, 5.0), Ranked(2, 3.0)]
     vectors = [Ranked(3, 0.9), Ranked(1, 0.5)]
-    assert combined(words, vectors, 2, 0.5) == [
+    assert merge_scores(words, vectors, 2, 0.5) == [
         Scored(1, 0.0, 1.0, 0.5, 0.5),
         Scored(3, 1.0, 0.0, 0.5, 0.9),
         Scored(2, 0.0, 0.0, 0.0),
@@ -113,9 +121,9 @@ def test_a_changed_lesson_is_found_by_its_new_words_alone() -> None:
         in_memory(["run make", "lint", "run"]),
         Bullet(id="0", section="environment", content="lint make"),
     )
-    lessons.put(bullet)
-    lessons.put(Bullet(id="2", section="environment", content="run", active=False))
-    lessons.put(Bullet(id="1", section="tool_usage", content="lint"))
+    lessons.set_lesson(bullet)
+    lessons.set_lesson(Bullet(id="2", section="environment", content="run", active=False))
+    lessons.set_lesson(Bullet(id="1", section="tool_usage", content="lint"))
     assert [each.content for each in lessons.without_vector(None)] == ["lint make"]
     anew = Lessons([bullet, Bullet(id="1", section="tool_usage", content="lint")])
     for asked_for in ("run", "lint", "make lint"):
@@ -132,7 +140,7 @@ def test_forms_of_a_word_and_lone_characters_are_found() -> None:
 
 
 def test_more_is_looked_at_than_is_asked_for() -> None:
-    assert [wide(1), wide(10), wide(25)] == [40, 40, 100]
+    assert [count_candidates(1), count_candidates(10), count_candidates(25)] == [40, 40, 100]
 
 
 def test_identifiers_are_found_by_their_parts_and_japanese_by_pairs_of_characters() -> None:

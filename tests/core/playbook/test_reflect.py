@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from daiku.core.playbook.lessons.proposal import Proposal
-from daiku.core.playbook.lessons.reflect import reflect
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event, Review, RunFinished, RunStarted
+from daiku.playbook.rules.lessons.proposal import Proposal
+from daiku.playbook.rules.lessons.reflect import reflect
 from tests.cases import for_each
 from tests.playbook.happened import decided, edited, ran, showed, steered, told
 

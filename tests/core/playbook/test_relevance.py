@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.playbook.relevance import Asked
+from daiku.playbook.rules.relevance import QuestionWords
 
 CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the browser tests."
 
@@ -28,7 +28,7 @@ CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the b
     ],
 )
 def test_words_that_say_something_are_shared(question: str, text: str) -> None:
-    assert Asked(question).shares_words(text)
+    assert QuestionWords(question).shares_words(text)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_words_that_say_something_are_shared(question: str, text: str) -> None:
     ],
 )
 def test_words_that_say_nothing_are_no_evidence(question: str) -> None:
-    assert not Asked(question).shares_words(CHECK)
-    assert not Asked(question).shares_words("一つの試験は必ず別に書いてから走らせる")
+    assert not QuestionWords(question).shares_words(CHECK)
+    assert not QuestionWords(question).shares_words("一つの試験は必ず別に書いてから走らせる")
 
 
 def test_a_word_in_each_of_many_sentences_is_no_more_than_one_word() -> None:
@@ -54,5 +54,5 @@ def test_a_word_in_each_of_many_sentences_is_no_more_than_one_word() -> None:
     apart = (
         "A browser of antiques has seven golden velvet chairs. A suite of nine rooms overlooks the quiet bay."
     )
-    assert not Asked(apart).shares_words(CHECK)
-    assert Asked("The browser suite overlooks seven golden chairs.").shares_words(CHECK)
+    assert not QuestionWords(apart).shares_words(CHECK)
+    assert QuestionWords("The browser suite overlooks seven golden chairs.").shares_words(CHECK)

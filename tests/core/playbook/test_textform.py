@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.sections import USUAL_SECTION, section_of
-from daiku.core.playbook.textform import (
+from daiku.domain.playbook import Bullet
+from daiku.playbook.rules.sections import USUAL_SECTION, normalize_section
+from daiku.playbook.rules.textform import (
     ReadText,
     UnreadableText,
-    ace_text,
-    agents_text,
+    format_ace,
+    format_agents,
+    format_json,
     is_ace,
-    json_text,
     read_ace,
     read_agents,
     read_json,
 )
-from daiku.domain.playbook import Bullet
 from tests.cases import for_each
 
 # What a content may hold that has a meaning in one of the forms, between anything else.
@@ -49,7 +49,7 @@ _TEXTS = (
 )
 _SECTIONS = st.one_of(
     st.sampled_from(["PROBLEM-SOLVING HEURISTICS", "common_mistakes", "STRATEGIES & INSIGHTS", "環境"]),
-    st.text(st.characters(exclude_categories=["C", "Z"])).map(section_of),
+    st.text(st.characters(exclude_categories=["C", "Z"])).map(normalize_section),
 )
 _BULLETS = st.lists(
     st.builds(
@@ -74,34 +74,34 @@ def grouped(bullets: list[Bullet]) -> tuple[Bullet, ...]:
 @given(_BULLETS)
 def test_aces_text_is_read_as_it_was_written_and_written_as_it_was_read(bullets: list[Bullet]) -> None:
     """Point 7 of the issue: ids, counters, sections and every character of a content, byte for byte."""
-    said = ace_text(bullets)
+    said = format_ace(bullets)
     assert read_ace(said) == ReadText(grouped(bullets))
-    assert ace_text(read_ace(said).bullets).encode() == said.encode()
+    assert format_ace(read_ace(said).bullets).encode() == said.encode()
     assert is_ace(said) == bool(bullets)
 
 
 @given(_BULLETS)
 def test_json_is_read_as_it_was_written_and_written_as_it_was_read(bullets: list[Bullet]) -> None:
-    said = json_text(bullets)
+    said = format_json(bullets)
     assert read_json(said).bullets == tuple(bullets)
-    assert json_text(read_json(said).bullets).encode() == said.encode()
+    assert format_json(read_json(said).bullets).encode() == said.encode()
     assert not is_ace(said)
 
 
 @given(_BULLETS)
 def test_a_file_of_rules_keeps_sections_and_contents(bullets: list[Bullet]) -> None:
-    said = agents_text(bullets)
+    said = format_agents(bullets)
     read = read_agents(said)
     assert [(each.section, each.content) for each in read.bullets] == [
         (each.section, each.content) for each in grouped(bullets)
     ]
     assert read.left_out == ()
-    assert agents_text(read.bullets).encode() == said.encode()
+    assert format_agents(read.bullets).encode() == said.encode()
 
 
 def test_a_bullet_is_written_as_ace_writes_it() -> None:
     bullet = Bullet(id="shr-00012", section="STRATEGIES & INSIGHTS", content="Ask.", helpful=5, harmful=2)
-    assert ace_text([bullet]) == "## STRATEGIES & INSIGHTS\n[shr-00012] helpful=5 harmful=2 :: Ask.\n"
+    assert format_ace([bullet]) == "## STRATEGIES & INSIGHTS\n[shr-00012] helpful=5 harmful=2 :: Ask.\n"
 
 
 ACE = """## STRATEGIES & INSIGHTS
@@ -122,7 +122,7 @@ ACE = """## STRATEGIES & INSIGHTS
 def test_text_of_ace_itself_comes_out_as_it_went_in() -> None:
     """Its section with a hyphen is no other section, and what goes on over several lines is one bullet."""
     read = read_ace(ACE)
-    assert ace_text(read.bullets) == ACE
+    assert format_ace(read.bullets) == ACE
     assert [each.id for each in read.bullets] == ["sai-00001", "prob-00002", "prob-00002", "err-00003"]
     assert read.bullets[1].section == "PROBLEM-SOLVING HEURISTICS"
     assert read.bullets[1].content == "Several lines:\n\n    1. run it\n    2. \\frac{read} it"
@@ -173,14 +173,14 @@ def test_a_line_that_only_begins_like_a_bullet_is_named_and_ends_the_one_before(
 )
 def test_a_line_of_a_content_that_looks_like_another_stays_in_it(line: str) -> None:
     bullet = Bullet(id="pc-00001", section="a", content=f"first\n{line}\n", origin="import")
-    (read,) = read_ace(ace_text([bullet, bullet.model_copy(update={"id": "pc-00002"})])).bullets[:1]
+    (read,) = read_ace(format_ace([bullet, bullet.model_copy(update={"id": "pc-00002"})])).bullets[:1]
     assert read == bullet
 
 
 def test_a_section_that_no_header_can_hold_is_written_without_what_cannot_be_seen() -> None:
     bullet = Bullet(id="pc-00001", section="a\n## b\x1b[31m", content="x")
-    assert ace_text([bullet]).split("\n")[0] == "## a ## b[31m"
-    assert ace_text(read_ace(ace_text([bullet])).bullets) == ace_text([bullet])
+    assert format_ace([bullet]).split("\n")[0] == "## a ## b[31m"
+    assert format_ace(read_ace(format_ace([bullet])).bullets) == format_ace([bullet])
 
 
 def test_line_ends_and_the_mark_of_other_systems_are_no_part_of_a_content() -> None:

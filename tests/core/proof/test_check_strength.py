@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.proof import check_strength
-from daiku.core.proof.check_strength import is_test_command, weaknesses
 from daiku.domain.work.patches import FileStat
+from daiku.team.rules.proof import check_strength
+from daiku.team.rules.proof.check_strength import find_weaknesses, is_test_command
 from tests.cases import for_each
 
 
@@ -31,7 +31,7 @@ def test_a_command_that_runs_tests_is_told_from_one_that_looks_at_them(command: 
     ],
 )  # fmt: skip
 def test_the_number_of_tests_is_read_from_what_the_runner_prints(output: str, count: int | None) -> None:
-    assert check_strength.tests_ran(output) == count
+    assert check_strength.count_tests(output) == count
 
 
 @for_each(
@@ -53,4 +53,4 @@ def test_a_check_whose_own_files_the_work_changed_says_so(
     command: str, path: str, kind: str, changed: bool
 ) -> None:
     stat = FileStat.model_validate({"path": path, "kind": kind, "added": 1, "removed": 1})
-    assert ("check_changed" in weaknesses(command, "", (stat,), passed_before=False)) is changed
+    assert ("check_changed" in find_weaknesses(command, "", (stat,), passed_before=False)) is changed

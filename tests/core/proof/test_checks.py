@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.checks import (
+from daiku.team.rules.proof.checks import (
     LONGEST,
-    exit_status,
-    like_a_sentence,
-    objection,
-    only_looks,
-    programs,
+    find_check_problem,
+    find_programs,
+    is_read_only_check,
+    is_sentence_like,
+    predict_exit_status,
     split_time_limit,
 )
 from tests.cases import for_each
@@ -35,21 +35,21 @@ OPEN = (
 
 @for_each("command", CONSTANT)
 def test_a_command_that_passes_whatever_was_done_is_known_for_one(command: str) -> None:
-    assert exit_status(command) == "passes"
-    assert "proves nothing" in objection(command)
+    assert predict_exit_status(command) == "passes"
+    assert "proves nothing" in find_check_problem(command)
 
 
 @for_each("command", OPEN)
 def test_a_command_that_can_fail_is_a_check(command: str) -> None:
-    assert exit_status(command) != "passes"
-    assert not objection(command)
+    assert predict_exit_status(command) != "passes"
+    assert not find_check_problem(command)
 
 
 @given(st.sampled_from(CONSTANT), st.sampled_from(OPEN))
 def test_behind_or_and_after_it_a_constant_takes_the_worth_of_every_check(constant: str, check: str) -> None:
     if not constant.endswith(("&", "pytest")) and not constant.startswith(("#", "exit")):
-        assert exit_status(f"({check}) || {{ {constant}; }}") == "passes"
-        assert exit_status(f"({check})\n{constant}") == "passes"
+        assert predict_exit_status(f"({check}) || {{ {constant}; }}") == "passes"
+        assert predict_exit_status(f"({check})\n{constant}") == "passes"
 
 
 @for_each(
@@ -67,12 +67,12 @@ def test_behind_or_and_after_it_a_constant_takes_the_worth_of_every_check(consta
     ],
 )
 def test_words_are_told_from_a_command_whose_program_is_not_there(check: str, sentence: bool) -> None:
-    assert like_a_sentence(check) is sentence
+    assert is_sentence_like(check) is sentence
 
 
 def test_the_programs_of_a_check_are_those_it_calls_by_name() -> None:
-    assert programs("cd x; FOO=1 pytest -q | grep ok && ./run && $TOOL") == ("pytest", "grep")
-    assert programs("test -f a || exit 3") == ()
+    assert find_programs("cd x; FOO=1 pytest -q | grep ok && ./run && $TOOL") == ("pytest", "grep")
+    assert find_programs("test -f a || exit 3") == ()
 
 
 @for_each(
@@ -88,7 +88,7 @@ def test_the_programs_of_a_check_are_those_it_calls_by_name() -> None:
 )
 def test_a_time_limit_stands_before_its_check(check: str, found: tuple[str, int]) -> None:
     assert split_time_limit(check) == found
-    assert bool(objection(check)) is (found[1] > LONGEST)
+    assert bool(find_check_problem(check)) is (found[1] > LONGEST)
 
 
 @for_each(
@@ -104,7 +104,7 @@ def test_a_time_limit_stands_before_its_check(check: str, found: tuple[str, int]
     ],
 )
 def test_what_is_no_command_that_ends_is_asked_back(check: str) -> None:
-    assert objection(check)
+    assert find_check_problem(check)
 
 
 @for_each(
@@ -116,4 +116,4 @@ def test_what_is_no_command_that_ends_is_asked_back(check: str) -> None:
     ],
 )  # fmt: skip
 def test_a_check_that_only_looks_is_told_from_one_that_runs_the_project(check: str, looks: bool) -> None:
-    assert only_looks(check) is looks
+    assert is_read_only_check(check) is looks

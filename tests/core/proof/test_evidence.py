@@ -5,10 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.evidence import merge_evidence, proof_of, unproven_checks
-from daiku.core.proof.placeholders import is_unfinished, new_leftovers
-from daiku.core.state.fold import apply, fold
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import (
     CheckpointEvent,
@@ -21,6 +17,10 @@ from daiku.domain.events import (
 )
 from daiku.domain.work.handovers import NestedEvidence, Proof
 from daiku.domain.work.patches import FileKind, FileStat
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.state import State
+from daiku.team.rules.proof.evidence import find_proof, find_unproven_checks, merge_evidence
+from daiku.team.rules.proof.placeholders import is_unfinished, select_new_leftovers
 
 
 def ran(command: str, code: int, call: str = "c", **args: bool) -> tuple[Event, Event]:
@@ -48,7 +48,7 @@ def edited(path: str = "a.py", kind: FileKind = "edit", checkpoint: str = "cp", 
 
 def test_a_passing_command_proves_its_check_and_white_space_does_not_matter() -> None:
     done = fold(ran("pytest  -q\n", 0)).done
-    proof = proof_of("pytest -q", done)
+    proof = find_proof("pytest -q", done)
     assert proof == Proof(kind="exit_code", subject="pytest  -q\n", ref="c", ok=True, value="0")
     assert [(c.command, c.exit_code, c.output, c.call_id) for c in done.commands] == [
         ("pytest  -q\n", 0, "said", "c")
@@ -57,12 +57,12 @@ def test_a_passing_command_proves_its_check_and_white_space_does_not_matter() ->
 
 def test_another_command_proves_nothing_of_it() -> None:
     done = fold((*ran("pytest -q || true", 0), *ran("cd x && pytest -q", 0))).done
-    assert unproven_checks(["pytest -q"], done) == (("pytest -q", None),)
+    assert find_unproven_checks(["pytest -q"], done) == (("pytest -q", None),)
 
 
 def test_the_latest_run_of_a_command_counts() -> None:
     done = fold((*ran("make", 0, "1"), *ran("make", 2, "2"))).done
-    [(check, proof)] = unproven_checks(["make"], done)
+    [(check, proof)] = find_unproven_checks(["make"], done)
     assert check == "make"
     assert proof is not None
     assert (proof.ref, proof.value) == ("2", "2")
@@ -70,9 +70,9 @@ def test_the_latest_run_of_a_command_counts() -> None:
 
 def test_a_pass_counts_only_until_the_next_edit() -> None:
     before = fold((*ran("make", 0), *diagnosed(None)))
-    assert not unproven_checks(["make", "diagnostics"], before.done)
+    assert not find_unproven_checks(["make", "diagnostics"], before.done)
     for event in (edited(), CheckpointEvent(checkpoint_id="cp", files=("a.py",))):
-        assert unproven_checks(["make", "diagnostics"], apply(before, event).done) == (
+        assert find_unproven_checks(["make", "diagnostics"], apply(before, event).done) == (
             ("make", None),
             ("diagnostics", None),
         )
@@ -80,12 +80,17 @@ def test_a_pass_counts_only_until_the_next_edit() -> None:
 
 def test_a_command_that_may_have_changed_files_undoes_what_was_shown_before_it() -> None:
     passed = (*ran("make test", 0, "1"), *ran("make lint", 0, "2"))
-    assert not unproven_checks(["make test", "make lint"], fold(passed).done)
-    assert not unproven_checks(["make test", "make lint"], fold((*passed, *ran("cat a.py", 0, "3"))).done)
+    assert not find_unproven_checks(["make test", "make lint"], fold(passed).done)
+    assert not find_unproven_checks(
+        ["make test", "make lint"], fold((*passed, *ran("cat a.py", 0, "3"))).done
+    )
     spoilt = fold((*passed, *ran("sed -i s/a/b/ a.py", 0, "3"))).done
-    assert unproven_checks(["make test", "make lint"], spoilt) == (("make test", None), ("make lint", None))
+    assert find_unproven_checks(["make test", "make lint"], spoilt) == (
+        ("make test", None),
+        ("make lint", None),
+    )
     again = fold((*passed, *ran("rm a", 0, "3"), *ran("make test", 0, "4"))).done
-    assert unproven_checks(["make test", "make lint"], again) == (("make lint", None),)
+    assert find_unproven_checks(["make test", "make lint"], again) == (("make lint", None),)
 
 
 def test_a_command_in_the_background_or_one_that_was_refused_shows_nothing() -> None:
@@ -94,20 +99,20 @@ def test_a_command_in_the_background_or_one_that_was_refused_shows_nothing() -> 
     started = ToolResponse(id="c", tool="shell/run", ok=True, result="Started", data={"id": "j", "pid": 4})
     for answer in (refused, started):
         done = fold((called, answer)).done
-        assert proof_of("make", done) is None
+        assert find_proof("make", done) is None
         assert len(done.commands) == 1
-    assert proof_of("make", fold(ran("make", 0, background=True)).done) is None
+    assert find_proof("make", fold(ran("make", 0, background=True)).done) is None
 
 
 def test_diagnostics_are_shown_by_path_by_folder_by_glob_or_everywhere() -> None:
     whole = fold(diagnosed(None, b_py=2)).done
     assert [
-        c for c, _ in unproven_checks(["diagnostics", "diagnostics: b.py", "diagnostics: *.py"], whole)
+        c for c, _ in find_unproven_checks(["diagnostics", "diagnostics: b.py", "diagnostics: *.py"], whole)
     ] == ["diagnostics", "diagnostics: b.py", "diagnostics: *.py"]
-    assert not unproven_checks(["diagnostics: src", "diagnostics: a.py", "Diagnostics:  **/*.ts"], whole)
+    assert not find_unproven_checks(["diagnostics: src", "diagnostics: a.py", "Diagnostics:  **/*.ts"], whole)
     only_a = fold(diagnosed("a.py")).done
-    assert not unproven_checks(["diagnostics: a.py"], only_a)
-    assert unproven_checks(["diagnostics", "diagnostics: *.py"], only_a) == (
+    assert not find_unproven_checks(["diagnostics: a.py"], only_a)
+    assert find_unproven_checks(["diagnostics", "diagnostics: *.py"], only_a) == (
         ("diagnostics", None),
         ("diagnostics: *.py", None),
     )
@@ -115,13 +120,13 @@ def test_diagnostics_are_shown_by_path_by_folder_by_glob_or_everywhere() -> None
 
 def test_newer_diagnostics_of_a_file_replace_the_older() -> None:
     done = fold((*diagnosed(None, "1", b_py=2), *diagnosed("b.py", "2"))).done
-    assert not unproven_checks(["diagnostics: b.py"], done)
+    assert not find_unproven_checks(["diagnostics: b.py"], done)
 
 
 def test_diagnostics_without_an_editor_show_nothing() -> None:
     called = ToolCallEvent(id="d", tool="editor/diagnostics", args={})
     failed = ToolResponse(id="d", tool="editor/diagnostics", ok=False, result="No editor is connected")
-    assert proof_of("diagnostics", fold((called, failed)).done) is None
+    assert find_proof("diagnostics", fold((called, failed)).done) is None
 
 
 def test_files_are_told_once_each_with_what_the_changes_come_to() -> None:
@@ -148,13 +153,13 @@ def back(*events: Event) -> HandoffEnd:
 
 def test_what_a_nested_run_showed_is_shown_to_its_parent() -> None:
     done = fold((*ran("lint", 0, "1"), back(*ran("make", 0, "2")))).done
-    assert not unproven_checks(["lint", "make"], done)
+    assert not find_unproven_checks(["lint", "make"], done)
     assert [c.call_id for c in done.commands] == ["1", "2"]
 
 
 def test_an_edit_of_a_nested_run_undoes_what_its_parent_had_shown() -> None:
     done = fold((*ran("make", 0, "1"), back(edited("a.py"), *ran("lint", 0, "2")))).done
-    assert unproven_checks(["make", "lint"], done) == (("make", None),)
+    assert find_unproven_checks(["make", "lint"], done) == (("make", None),)
     assert [f.path for f in done.files] == ["a.py"]
 
 
@@ -165,11 +170,11 @@ def test_a_new_run_has_shown_nothing_yet() -> None:
 def test_unfinished_lines_that_an_edit_put_in_are_found_until_they_are_gone() -> None:
     put = "--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n-    pass  # TODO old\n+    # TODO: the rest\n+    x = 1\n"
     state = fold([edited(diff=put)])
-    assert [(left.path, left.text) for left in new_leftovers(state.done.leftovers)] == [
+    assert [(left.path, left.text) for left in select_new_leftovers(state.done.leftovers)] == [
         ("a.py", "# TODO: the rest")
     ]
     gone = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-    # TODO: the rest\n+    y = 2\n"
-    assert new_leftovers(apply(state, edited(diff=gone)).done.leftovers) == ()
+    assert select_new_leftovers(apply(state, edited(diff=gone)).done.leftovers) == ()
 
 
 def test_words_that_only_look_like_placeholders_are_left_alone() -> None:
@@ -221,7 +226,7 @@ def test_a_check_is_proven_exactly_where_its_last_run_after_the_last_edit_passed
                 events.append(back(edited()))
         spoilt = kind.endswith("edit") or command.startswith("sed")
         passed = {} if spoilt else {**passed, command: code == 0}
-    missing = {check for check, _ in unproven_checks(["make", "lint"], fold(events).done)}
+    missing = {check for check, _ in find_unproven_checks(["make", "lint"], fold(events).done)}
     for command in ("make", "lint"):
         assert (command not in missing) == passed.get(command, False)
 
@@ -240,8 +245,8 @@ def test_two_runs_together_did_what_one_would_have_done_and_have_shown_no_more(
     both = merge_evidence(first, second)
     assert (both.files, both.commands, both.leftovers) == (one.files, one.commands, one.leftovers)
     assert both.red == one.red
-    shown = {check for check, _ in unproven_checks(["make", "lint"], both)}
-    assert shown >= {check for check, _ in unproven_checks(["make", "lint"], one)}
+    shown = {check for check, _ in find_unproven_checks(["make", "lint"], both)}
+    assert shown >= {check for check, _ in find_unproven_checks(["make", "lint"], one)}
 
 
 def begun(call: str) -> tuple[Event, Event]:
@@ -254,7 +259,7 @@ def begun(call: str) -> tuple[Event, Event]:
 
 
 def remarks_on(check: str, *events: Event) -> tuple[str, ...]:
-    proof = proof_of(check, fold(events).done)
+    proof = find_proof(check, fold(events).done)
     assert proof is not None
     return proof.remarks
 

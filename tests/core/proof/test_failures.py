@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures, same_work
+from daiku.team.rules.proof.failures import CommandRun, find_open_failures, hides_exit_code, is_same_work
 from tests.cases import for_each
 
 
@@ -14,7 +14,7 @@ def ran(command: str, code: int = 0, *, listed: bool = True, stead: str = "") ->
 
 
 def still(*commands: CommandRun) -> list[str]:
-    return [each.command for each in open_failures(commands)]
+    return [each.command for each in find_open_failures(commands)]
 
 
 @for_each(
@@ -98,11 +98,11 @@ def test_an_exit_code_that_is_the_works_is_left_alone(command: str) -> None:
 
 
 def test_the_same_words_are_the_same_work() -> None:
-    assert same_work("python t.py", "python3 t.py")
-    assert same_work("npm test", "npm run test")
-    assert same_work("sh check.sh", "bash ./check.sh") is False, "another path may be another file"
-    assert not same_work("make", "make clean")
-    assert not same_work("npm test", "npm ci")
+    assert is_same_work("python t.py", "python3 t.py")
+    assert is_same_work("npm test", "npm run test")
+    assert is_same_work("sh check.sh", "bash ./check.sh") is False, "another path may be another file"
+    assert not is_same_work("make", "make clean")
+    assert not is_same_work("npm test", "npm ci")
 
 
 @given(st.text(max_size=60))

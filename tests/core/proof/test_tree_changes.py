@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.proof.evidence import Evidence
-from daiku.core.proof.placeholders import Leftover
-from daiku.core.proof.tree_changes import parse_tree_changes, replace_recorded
 from daiku.domain.work.patches import FileStat
+from daiku.team.rules.proof.evidence import Evidence
+from daiku.team.rules.proof.placeholders import Leftover
+from daiku.team.rules.proof.tree_changes import parse_tree_changes, replace_recorded
 
 RAW = ":100644 100644 aaaaaaa bbbbbbb"
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
+from daiku.guard.rules.protected.addresses import (
+    WebUrl,
+    explain_local,
+    explain_not_public,
+    parse_url,
+    same_site,
+)
 from tests.cases import for_each
 
 INSIDE = [
@@ -19,7 +25,7 @@ INSIDE = [
 def test_what_is_inside_is_known_by_its_letters(url: str) -> None:
     place = parse_url(url)
     assert isinstance(place, WebUrl)
-    assert why_local(place)
+    assert explain_local(place)
 
 
 @for_each(
@@ -35,7 +41,7 @@ def test_what_is_inside_is_known_by_its_letters(url: str) -> None:
 def test_what_is_outside_is_let_through(url: str) -> None:
     place = parse_url(url)
     assert isinstance(place, WebUrl)
-    assert why_local(place) == ""
+    assert explain_local(place) == ""
 
 
 @for_each(
@@ -60,8 +66,8 @@ def test_a_place_is_written_in_one_way() -> None:
 
 
 def test_addresses_that_are_none_are_not_public() -> None:
-    assert why_not_public("nonsense")
-    assert why_not_public("9999::1")
+    assert explain_not_public("nonsense")
+    assert explain_not_public("9999::1")
 
 
 def test_one_site_is_one_host() -> None:

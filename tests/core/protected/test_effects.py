@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.protected.effects import find_effects, remote_host, why_new_effects, why_patch_matters
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.guard.rules.protected.effects import (
+    explain_new_effects,
+    explain_patch_effects,
+    find_effects,
+    remote_host,
+)
 
 EVIL = "https://evil.example/s?d=1"
 CELL = {"cell_type": "markdown", "source": ["# x\n", f"![a]({EVIL})"]}
@@ -175,7 +180,7 @@ STAYS = [
 def test_effects_of_a_text_are_found(path: str, content: str) -> None:
     """A23.4: however it is written."""
     assert find_effects(path, content), content
-    assert why_new_effects(path, content), content
+    assert explain_new_effects(path, content), content
 
 
 @pytest.mark.parametrize(("path", "content"), STAYS)
@@ -186,7 +191,7 @@ def test_a_text_that_stays_here_has_no_effects(path: str, content: str) -> None:
 
 @pytest.mark.parametrize(("path", "content"), CALLS_OUT)
 def test_what_a_file_did_before_is_not_new(path: str, content: str) -> None:
-    assert not why_new_effects(path, content + "\n", path, content)
+    assert not explain_new_effects(path, content + "\n", path, content)
 
 
 @pytest.mark.parametrize(
@@ -201,22 +206,22 @@ def test_what_a_file_did_before_is_not_new(path: str, content: str) -> None:
 )
 def test_two_harmless_edits_are_judged_by_the_file_they_make(path: str, steps: tuple[str, str]) -> None:
     first, second = steps
-    assert not why_patch_matters(Patch(files=(FileChange(path=path, kind="create", new=first),)))
+    assert not explain_patch_effects(Patch(files=(FileChange(path=path, kind="create", new=first),)))
     made = FileChange(path=path, kind="edit", old=first, new=second)
-    assert why_patch_matters(Patch(files=(made,)))
+    assert explain_patch_effects(Patch(files=(made,)))
 
 
 def test_a_renamed_file_is_judged_by_its_new_name() -> None:
     """A23.4: what it did not do under the old one is new."""
     content = '{"scripts": {"postinstall": "./x"}}'
     moved = FileChange(path="a.txt", kind="rename", old=content, new=content, to="package.json")
-    assert why_patch_matters(Patch(files=(moved,)))
+    assert explain_patch_effects(Patch(files=(moved,)))
 
 
 def test_a_second_address_is_new_and_a_removed_one_is_not() -> None:
     one, two = f"![a]({EVIL})", f"![a]({EVIL}) ![b](https://other.example/x)"
-    assert "other.example" in why_new_effects("a.md", two, "a.md", one)
-    assert not why_new_effects("a.md", one, "a.md", two)
+    assert "other.example" in explain_new_effects("a.md", two, "a.md", one)
+    assert not explain_new_effects("a.md", one, "a.md", two)
 
 
 @given(st.text(alphabet='{}[]":,$schema/\\u0024 https:evil.example!()<>#&;\n', max_size=200))

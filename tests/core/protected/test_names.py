@@ -8,9 +8,9 @@ from pathlib import Path
 
 from check_jsonschema.catalog import SCHEMA_CATALOG
 
-from daiku.core.guard.policy import Policy
-from daiku.core.protected.names import CATEGORIES
-from daiku.core.protected.paths import is_pipeline, needs_review, why_hidden, why_protected
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.protected.names import CATEGORIES
+from daiku.guard.rules.protected.paths import explain_hidden, explain_protection, is_pipeline, needs_review
 from tests.cases import for_each
 from tests.core.guard.test_unwatched import judged
 
@@ -51,7 +51,7 @@ ORDINARY = [name for names in _names("ordinary").values() for name in names]
 
 
 def _is_asked(name: str) -> bool:
-    return bool(why_protected(name) or why_hidden(name))
+    return bool(explain_protection(name) or explain_hidden(name))
 
 
 def test_the_miss_rate_is_bounded() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from daiku.core.replies.parse import SEVERAL, Unreadable, fenced_blocks, partial_json, read_json, repair_json
+from daiku.models.rules.replies.parse import (
+    SEVERAL,
+    Unreadable,
+    fenced_blocks,
+    parse_partial_json,
+    read_json,
+    repair_json,
+)
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 
@@ -156,7 +163,7 @@ def cases(corpora: Path, name: str, *kinds: str) -> list[dict[str, Any]]:
 
 
 def test_recorded_markdown_replies_read_the_same(corpora: Path) -> None:
-    """Half a JSON object is refused where langchain guesses: those of its cases are for `partial_json`."""
+    """Half a JSON object is refused where langchain guesses: those of its cases are for `parse_partial_json`."""
     wrong: list[str] = []
     for case in cases(corpora, "langchain_json", "markdown-json"):
         found = read_json(case["input"], only_objects)
@@ -173,7 +180,7 @@ def test_recorded_unfinished_markdown_replies_are_shown_as_far_as_they_came(corp
     for case in cases(corpora, "langchain_json", "markdown-json", "partial"):
         start = case["input"].find("{")
         if start >= 0 and case["error"] is None and case["input"].count("{") > case["input"].count("}"):
-            assert partial_json(case["input"][start:].rstrip("`\n ")) == case["expected"], case["id"]
+            assert parse_partial_json(case["input"][start:].rstrip("`\n ")) == case["expected"], case["id"]
 
 
 UNFINISHED_WORDS = {"", "fals", "12.", "-", "2.5e-", "12.e", "12.34e", "5e", "[[false], [nu"}
@@ -183,22 +190,22 @@ UNFINISHED_WORDS = {"", "fals", "12.", "-", "2.5e-", "12.e", "12.34e", "5e", "[[
 def test_recorded_partial_values_read_the_same(corpora: Path) -> None:
     for case in cases(corpora, "vercel_fix_json", "partial"):
         if case["input"] in UNFINISHED_WORDS:
-            assert partial_json(case["input"]) in (None, [[False], []])
+            assert parse_partial_json(case["input"]) in (None, [[False], []])
         else:
-            assert partial_json(case["input"]) == case["expected"], case["id"]
+            assert parse_partial_json(case["input"]) == case["expected"], case["id"]
 
 
 def test_recorded_incremental_values_read_the_same(corpora: Path) -> None:
     """The corpus says {} where nothing has come; here that is None."""
     for case in cases(corpora, "continue_incremental", "partial"):
-        assert (partial_json(case["input"]) or {}) == (case["expected"][1] or {}), case["id"]
+        assert (parse_partial_json(case["input"]) or {}) == (case["expected"][1] or {}), case["id"]
 
 
 def test_recorded_partial_values_that_are_malformed_are_nothing(corpora: Path) -> None:
     """partial_json_parser's other cases are about its option `allow_bits`, which nothing here has."""
     for case in cases(corpora, "partial_json_parser", "partial"):
         if str(case["error"]).startswith("MalformedJSON"):
-            assert partial_json(case["input"]) is None, case["id"]
+            assert parse_partial_json(case["input"]) is None, case["id"]
 
 
 def test_recorded_streams_of_arguments_grow_to_their_value(corpora: Path) -> None:
@@ -206,7 +213,7 @@ def test_recorded_streams_of_arguments_grow_to_their_value(corpora: Path) -> Non
         text = ""
         for piece in case["input"]:
             text += piece
-            seen = partial_json(text)
+            seen = parse_partial_json(text)
             assert seen is None or isinstance(seen, dict)
         if case["error"] is None:
             assert read_json(text, only_objects) == case["expected"], case["id"]
@@ -232,7 +239,7 @@ def test_recorded_repairs_come_out_the_same(corpora: Path) -> None:
 
 
 def test_recorded_almost_json_of_tool_calls_is_repaired(corpora: Path) -> None:
-    """normalizeJsonLikeStringsForSchema is core/calls/arguments.py's business: it knows the schema. Where the
+    """normalizeJsonLikeStringsForSchema is run/rules/calls/arguments.py's business: it knows the schema. Where the
     quotes do not pair, the value may be cut off: cline guesses, here it is right or the model is asked again."""
     for case in cases(corpora, "cline_json", "cline.parseJsonStream"):
         if case["input"].count('"') % 2:

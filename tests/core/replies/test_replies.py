@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daiku.core.plans.reply import read_plan
-from daiku.core.plans.steptext import planned_step
-from daiku.core.replies.parse import Unreadable
-from daiku.core.textcalls.codecs import FormatProblem, decode
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.team.rules.plans.reply import read_plan
+from daiku.team.rules.plans.steptext import parse_planned_step
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -47,7 +47,7 @@ def test_a_plan_is_read_through_its_ornaments(written: str) -> None:
     plan = read_plan(written)
     assert not isinstance(plan, Unreadable), plan
     assert plan.project == "Snake"
-    one, two = (planned_step(text) for text in plan.plans)
+    one, two = (parse_planned_step(text) for text in plan.plans)
     assert (one.number, one.name, two.number, two.name) == ("1", "Write board.py", "2", "Run the tests")
 
 

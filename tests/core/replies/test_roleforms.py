@@ -8,8 +8,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.parse import SEVERAL, Unreadable
-from daiku.core.replies.roleforms import (
+from daiku.models.rules.replies.parse import SEVERAL, Unreadable
+from daiku.models.rules.replies.roleforms import (
     CommandsReply,
     QueriesReply,
     RepairReply,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.thoughts import Split, ThoughtPiece, ThoughtSplitter, split_thoughts
+from daiku.models.rules.replies.thoughts import SplitReply, ThoughtPiece, ThoughtSplitter, split_thoughts
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 
@@ -34,14 +34,14 @@ HARMONY_CALL = "<|start|>assistant<|channel|>commentary to=functions.x <|constra
 ANSWER = "All is fine.\n\n```html\n<think>\n</think>\n```\nUse `<think>` or a <think> mark."
 
 
-def streamed(pieces: list[str]) -> Split:
+def streamed(pieces: list[str]) -> SplitReply:
     """What a consumer of the stream has in the end."""
     splitter, answer, thought = ThoughtSplitter(), "", ""
     for piece in (p for text in pieces for p in splitter.feed(text)):
         answer, thought = after(piece, answer, thought)
     for piece in splitter.close():
         answer, thought = after(piece, answer, thought)
-    return Split(answer, thought)
+    return SplitReply(answer, thought)
 
 
 def after(piece: ThoughtPiece, answer: str, thought: str) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def after(piece: ThoughtPiece, answer: str, thought: str) -> tuple[str, str]:
             return "", thought + piece.text
 
 
-def in_every_cut(reply: str) -> set[Split]:
+def in_every_cut(reply: str) -> set[SplitReply]:
     """What comes of a reply whole, letter by letter, and cut in two at every place."""
     ways = [[reply], list(reply), *([reply[:at], reply[at:]] for at in range(len(reply)))]
     return {streamed(way) for way in ways} | {split_thoughts(reply)}
@@ -64,26 +64,26 @@ def in_every_cut(reply: str) -> set[Split]:
 @for_each("before", ["", "\n\n  "])
 def test_a_thought_before_the_answer_is_no_answer(opener: str, closer: str, before: str) -> None:
     reply = f"{before}{opener}\n{THOUGHT}\n{closer}\n\n{ANSWER}"
-    assert in_every_cut(reply) == {Split(ANSWER, THOUGHT)}
+    assert in_every_cut(reply) == {SplitReply(ANSWER, THOUGHT)}
 
 
 @for_each(("opener", "closer"), PAIRS)
 def test_a_thought_between_two_parts_of_an_answer_is_taken_out(opener: str, closer: str) -> None:
     reply = f"Let me look.\n{opener}{THOUGHT}{closer}\nDone."
-    assert in_every_cut(reply) == {Split("Let me look.\n\nDone.", THOUGHT)}
+    assert in_every_cut(reply) == {SplitReply("Let me look.\n\nDone.", THOUGHT)}
 
 
 @for_each(("opener", "closer"), PAIRS)
 def test_a_thought_that_is_not_closed_is_all_thought(opener: str, closer: str) -> None:
-    assert in_every_cut(f"{opener}{THOUGHT}") == {Split("", THOUGHT)}
+    assert in_every_cut(f"{opener}{THOUGHT}") == {SplitReply("", THOUGHT)}
 
 
 @for_each("closer", sorted({closer for _, closer in PAIRS if closer.startswith(("</", "[/", "◁"))}))
 @for_each("form", ["{}\n{}\n\n{}", "{}{}\n{}", "{}\n{}{}"])
 def test_a_closing_mark_alone_makes_a_thought_of_what_came_before(closer: str, form: str) -> None:
     thought = 'I could {"command": "rm x"}.\n```sh\nls\n```\nBut no.'
-    assert in_every_cut(form.format(thought, closer, ANSWER)) == {Split(ANSWER, thought)}
-    assert in_every_cut(f"{closer}\n\n{ANSWER}") == {Split(ANSWER, "")}
+    assert in_every_cut(form.format(thought, closer, ANSWER)) == {SplitReply(ANSWER, thought)}
+    assert in_every_cut(f"{closer}\n\n{ANSWER}") == {SplitReply(ANSWER, "")}
 
 
 @for_each(
@@ -104,7 +104,7 @@ def test_a_closing_mark_alone_makes_a_thought_of_what_came_before(closer: str, f
     ],
 )
 def test_marks_around_thoughts_and_answers(reply: str, answer: str, thought: str) -> None:
-    assert in_every_cut(reply) == {Split(answer, thought)}
+    assert in_every_cut(reply) == {SplitReply(answer, thought)}
 
 
 @for_each(
@@ -132,11 +132,11 @@ def test_marks_around_thoughts_and_answers(reply: str, answer: str, thought: str
     ],
 )
 def test_text_without_thoughts_stays_as_it_is(reply: str) -> None:
-    assert in_every_cut(reply) == {Split(reply, "")}
+    assert in_every_cut(reply) == {SplitReply(reply, "")}
 
 
 def test_a_fence_within_one_line_opens_no_block() -> None:
-    assert in_every_cut("```x``` y\n<think>a</think>b") == {Split("```x``` y\nb", "a")}
+    assert in_every_cut("```x``` y\n<think>a</think>b") == {SplitReply("```x``` y\nb", "a")}
 
 
 def test_words_are_told_as_soon_as_they_are_said() -> None:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
-from daiku.core.retrieval.settle import FLOAT_ERROR, Candidate, settled, wider
-from daiku.core.retrieval.vectors import (
+from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
+from daiku.memory.rules.settle import FLOAT_ERROR, Candidate, settle, widen
+from daiku.memory.rules.vectors import (
     MOST_DIMENSIONS,
     SCALE,
     Vector,
     cosine,
     pack,
     squared_length,
-    whole_vector,
+    to_integers,
 )
 
 
@@ -27,7 +27,7 @@ def row(number: int, vector: Vector) -> Row:
 
 
 def one_by_one(question: Vector, vectors: dict[int, Vector], most: int) -> list[Ranked]:
-    return in_order((Ranked(n, cosine(question, v)) for n, v in vectors.items()), most)
+    return take_best((Ranked(n, cosine(question, v)) for n, v in vectors.items()), most)
 
 
 component = st.integers(-SCALE, SCALE)
@@ -52,10 +52,10 @@ def test_it_finds_what_comparing_one_by_one_finds(data: st.DataObject, dimension
 def test_it_finds_the_nearest_of_thousands_and_rows_added_later(dimension: int) -> None:
     chance = random.Random(dimension)
     count = 4200
-    vectors = {n: whole_vector([chance.gauss(0, 1) for _ in range(dimension)]) for n in range(count)}
+    vectors = {n: to_integers([chance.gauss(0, 1) for _ in range(dimension)]) for n in range(count)}
     index = Nearest(dimension)
     index.add(row(n, vectors[n]) for n in range(count - 50))
-    question = whole_vector([chance.gauss(0, 1) for _ in range(dimension)])
+    question = to_integers([chance.gauss(0, 1) for _ in range(dimension)])
     before = {n: vectors[n] for n in range(count - 50)}
     assert index.search(question, 20) == one_by_one(question, before, 20)
     index.add(row(n, vectors[n]) for n in range(count - 50, count))
@@ -67,8 +67,8 @@ def test_what_is_hidden_is_not_among_the_nearest(data: st.DataObject, dimension:
     """R3.45: hidden rows are left out, and do not keep others from being found."""
     vector = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 3.0]), min_size=dimension, max_size=dimension)
     drawn = data.draw(st.lists(vector, min_size=1, max_size=30))
-    vectors = {n: whole_vector(v) for n, v in enumerate(drawn)}  # all of one length, but for those of none
-    question = whole_vector(data.draw(vector))
+    vectors = {n: to_integers(v) for n, v in enumerate(drawn)}  # all of one length, but for those of none
+    question = to_integers(data.draw(vector))
     hidden = frozenset(each.number for each in one_by_one(question, vectors, data.draw(st.integers(0, 30))))
     index = Nearest(dimension)
     index.add(row(n, v) for n, v in vectors.items())
@@ -78,9 +78,9 @@ def test_what_is_hidden_is_not_among_the_nearest(data: st.DataObject, dimension:
 
 def test_the_largest_vectors_are_ordered_exactly() -> None:
     """The worst case of the sums: all dimensions, all components as large as they can be."""
-    same = whole_vector([1.0] * MOST_DIMENSIONS)
+    same = to_integers([1.0] * MOST_DIMENSIONS)
     opposite = tuple(-part for part in same)
-    axis = whole_vector([1.0, *[0.0] * (MOST_DIMENSIONS - 1)])
+    axis = to_integers([1.0, *[0.0] * (MOST_DIMENSIONS - 1)])
     vectors = {1: opposite, 2: same, 3: axis, 4: opposite}
     index = Nearest(MOST_DIMENSIONS)
     index.add(row(n, v) for n, v in vectors.items())
@@ -90,7 +90,7 @@ def test_the_largest_vectors_are_ordered_exactly() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_a_vector_is_kept_as_whole_numbers_that_come_back_as_they_were(values: list[float]) -> None:
-    vector = whole_vector(values)
+    vector = to_integers(values)
     raised = struct.unpack(f"<{len(vector)}H", pack(vector))
     assert tuple(part - SCALE for part in raised) == vector
     assert all(-SCALE <= part <= SCALE for part in vector)
@@ -99,19 +99,19 @@ def test_a_vector_is_kept_as_whole_numbers_that_come_back_as_they_were(values: l
 @pytest.mark.parametrize("values", [[], [float("nan")], [float("inf")], [0.0] * (MOST_DIMENSIONS + 1)])
 def test_what_is_no_direction_is_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="a vector has"):
-        whole_vector(values)
+        to_integers(values)
 
 
 def test_rows_of_a_database_are_settled_only_where_no_other_could_belong_among_them() -> None:
-    question = whole_vector([1.0, 0.0])
-    near, middle, far = (whole_vector(v) for v in ([1.0, 0.1], [1.0, 0.5], [0.2, 1.0]))
+    question = to_integers([1.0, 0.0])
+    near, middle, far = (to_integers(v) for v in ([1.0, 0.1], [1.0, 0.5], [0.2, 1.0]))
     # The database has the two best the wrong way round, by less than its error.
     found = [
         Candidate(7, cosine(question, near) - FLOAT_ERROR / 2, near),
         Candidate(3, cosine(question, middle), middle),
         Candidate(5, cosine(question, far), far),
     ]
-    assert [each.number for each in settled(question, found, 2, complete=False) or ()] == [7, 3]
-    assert settled(question, found, 3, complete=False) is None
-    assert [each.number for each in settled(question, found, 3, complete=True) or ()] == [7, 3, 5]
-    assert [wider(10, 10), wider(10, wider(10, 10))] == [42, 170]
+    assert [each.number for each in settle(question, found, 2, complete=False) or ()] == [7, 3]
+    assert settle(question, found, 3, complete=False) is None
+    assert [each.number for each in settle(question, found, 3, complete=True) or ()] == [7, 3, 5]
+    assert [widen(10, 10), widen(10, widen(10, 10))] == [42, 170]

@@ -1,4 +1,4 @@
-"""Terms of texts, vectors of words, fused scores."""
+"""Terms of texts, vectors of words, fuse_scores scores."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.fuse import MOST_TERMS, asked_terms, fused, terms_worth
-from daiku.core.retrieval.hashed import DIMENSION, UNRELATED, hashed_vector
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import SCALE, cosine, squared_length
+from daiku.memory.rules.fuse import MOST_TERMS, choose_terms, fuse_scores, limit_terms
+from daiku.memory.rules.hashed import DIMENSION, UNRELATED, hash_vector
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.vectors import SCALE, cosine, squared_length
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ from daiku.core.retrieval.vectors import SCALE, cosine, squared_length
 )
 def test_the_terms_of_a_text(said: str, found: list[str]) -> None:
     """C3.9, X.18: identifiers are split, Japanese is cut into pairs."""
-    assert terms(said) == found
+    assert split_terms(said) == found
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_terms_that_a_word_index_takes_and_a_vector_of_unit_length(said: str) -> None:
-    for term in terms(said):
+    for term in split_terms(said):
         assert term
         assert not any(sign in term for sign in " \"'*()\n\x00")
-    length = squared_length(hashed_vector(said)) ** 0.5
+    length = squared_length(hash_vector(said)) ** 0.5
     assert length == 0 or abs(length - SCALE) < 0.01 * SCALE
-    assert len(hashed_vector(said)) == DIMENSION
+    assert len(hash_vector(said)) == DIMENSION
 
 
 @pytest.mark.parametrize(
@@ -52,24 +52,24 @@ def test_any_text_has_terms_that_a_word_index_takes_and_a_vector_of_unit_length(
     ],
 )
 def test_likeness_is_that_of_words_and_their_pieces(question: str, right: str, wrong: str) -> None:
-    asked = hashed_vector(question)
-    assert cosine(asked, hashed_vector(right)) > UNRELATED
-    assert cosine(asked, hashed_vector(right)) > cosine(asked, hashed_vector(wrong))
+    asked = hash_vector(question)
+    assert cosine(asked, hash_vector(right)) > UNRELATED
+    assert cosine(asked, hash_vector(right)) > cosine(asked, hash_vector(wrong))
 
 
 def test_common_words_are_left_out_where_rare_ones_are_there() -> None:
-    assert terms_worth({"the": 90_000, "kubectl": 3, "rollback": 40}) == ["kubectl", "rollback"]
-    assert terms_worth({"the": 90_000}) == ["the"]
-    assert terms_worth({"gone": 0}) == []
-    assert len(asked_terms(f"w{n}" for n in range(500))) == MOST_TERMS
+    assert limit_terms({"the": 90_000, "kubectl": 3, "rollback": 40}) == ["kubectl", "rollback"]
+    assert limit_terms({"the": 90_000}) == ["the"]
+    assert limit_terms({"gone": 0}) == []
+    assert len(choose_terms(f"w{n}" for n in range(500))) == MOST_TERMS
 
 
 def test_two_lists_become_one_score() -> None:
     """X.10: hybrid search."""
     words = [Ranked(1, 8.0), Ranked(2, 4.0), Ranked(3, 2.0)]
     vectors = [Ranked(2, 0.9), Ranked(4, 0.5)]
-    assert fused(words, vectors, 0.5, 3) == [Ranked(2, 0.5 + 0.5 / 3), Ranked(1, 0.5), Ranked(3, 0.0)]
-    assert [each.number for each in fused(words, vectors, 0.0, 1)] == [1]
-    assert [each.number for each in fused(words, vectors, 1.0, 1)] == [2]
-    assert fused([Ranked(5, 3.0)], [], 0.0, 5) == [Ranked(5, 1.0)]
-    assert fused([], [], 0.5, 5) == []
+    assert fuse_scores(words, vectors, 0.5, 3) == [Ranked(2, 0.5 + 0.5 / 3), Ranked(1, 0.5), Ranked(3, 0.0)]
+    assert [each.number for each in fuse_scores(words, vectors, 0.0, 1)] == [1]
+    assert [each.number for each in fuse_scores(words, vectors, 1.0, 1)] == [2]
+    assert fuse_scores([Ranked(5, 3.0)], [], 0.0, 5) == [Ranked(5, 1.0)]
+    assert fuse_scores([], [], 0.5, 5) == []

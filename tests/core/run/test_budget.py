@@ -5,10 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.run.budget import LEAST_OUTPUT, Budget, Hold, Quote, open_budget, reserve, settle, worst_quote
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
+from daiku.run.rules.budget import (
+    LEAST_OUTPUT,
+    Budget,
+    Hold,
+    Quote,
+    open_budget,
+    reserve,
+    settle,
+    worst_quote,
+)
 from tests.cases import for_each
 
 CHEAP = Quote(1000, 4000, 0.001, 0.000_004)

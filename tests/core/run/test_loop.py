@@ -6,13 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from daiku.core.guard.policy import Verdict
-from daiku.core.run import loop
-from daiku.core.run.decide import Rules
-from daiku.core.run.ports import ApprovalPreview
-from daiku.core.state.fold import fold
-from daiku.core.state.recorder import Recorder
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.config import Answer
@@ -43,6 +36,13 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.guard.rules.policy import Verdict
+from daiku.run.rules import loop
+from daiku.run.rules.decide import Rules
+from daiku.run.rules.ports import ApprovalPreview
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.state import State
 from daiku.texts.text import NO_TEXT, Text
 from tests.cases import for_each
 
@@ -118,11 +118,11 @@ class World:
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
         return self.tried
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven:
+        return ApprovalGiven(approval_id=question.approval_id, decision=self.decision)
 
-    async def answer(self, asked: InputAsked) -> InputGiven:
-        return InputGiven(input_id=asked.input_id, text="blue")
+    async def answer(self, question: InputAsked) -> InputGiven:
+        return InputGiven(input_id=question.input_id, text="blue")
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         return f"{len(messages)} messages", Usage(prompt_tokens=50, completion_tokens=5)

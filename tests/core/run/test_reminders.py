@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.run.reminders import promises
+from daiku.run.rules.reminders import announces_action
 from tests.cases import for_each
 
 PROMISES = [
@@ -42,20 +42,20 @@ ANSWERS = [
 
 @for_each("text", PROMISES)
 def test_what_is_about_to_be_done_is_a_promise(text: str) -> None:
-    assert promises(text)
-    assert promises(f"The bug is in `read`.\n\n{text}")
+    assert announces_action(text)
+    assert announces_action(f"The bug is in `read`.\n\n{text}")
 
 
 @for_each("text", ANSWERS)
 def test_results_questions_and_offers_are_answers(text: str) -> None:
-    assert not promises(text)
+    assert not announces_action(text)
 
 
 @for_each("text", PROMISES)
 def test_a_promise_that_a_result_follows_is_an_answer(text: str) -> None:
-    assert not promises(f"{text}\n\nDone: it works now.")
+    assert not announces_action(f"{text}\n\nDone: it works now.")
 
 
 @given(st.text(max_size=2000))
 def test_any_text_is_judged(text: str) -> None:
-    promises(text)
+    announces_action(text)

@@ -7,11 +7,11 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.guard.policy import Policy, SandboxState
-from daiku.core.run.surroundings import Surroundings, environment_facts, git_state, mode_words
-from daiku.core.state.environment import plain_name
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.guard.rules.policy import Policy, SandboxState
+from daiku.run.rules.state.environment import plain_name
+from daiku.run.rules.surroundings import Surroundings, describe_mode, environment_facts, format_git_state
 from tests.cases import for_each
 
 SHOP = Surroundings(date(2026, 11, 22), "Linux x86_64", ("/home/me/shop",), 120, git="branch main, clean")
@@ -110,9 +110,9 @@ def test_the_sandbox_is_told_as_it_is(state: SandboxState, word: str) -> None:
 
 @for_each(("mode", "asks"), [("act", False), ("plan", True), ("ask", True)])
 def test_only_in_plan_and_ask_the_turn_ends_before_the_work(mode: Mode, asks: bool) -> None:
-    assert ("refused" in mode_words(mode)) == asks
-    assert ("do not ask whether to go on" in mode_words(mode)) != asks
-    assert len(mode_words(mode).splitlines()) <= 2
+    assert ("refused" in describe_mode(mode)) == asks
+    assert ("do not ask whether to go on" in describe_mode(mode)) != asks
+    assert len(describe_mode(mode).splitlines()) <= 2
 
 
 def test_an_agent_that_does_one_part_is_told_what_the_mode_allows_and_no_more() -> None:
@@ -122,12 +122,15 @@ def test_an_agent_that_does_one_part_is_told_what_the_mode_allows_and_no_more() 
 
 def test_git_is_told_by_branch_and_counts() -> None:
     head = "# branch.oid 1234567890abcdef\n# branch.head main\n"
-    assert git_state(head) == "branch main, clean"
+    assert format_git_state(head) == "branch main, clean"
     listed = "1 .M N... 100644 100644 100644 a b f.py\n? notes\n? more\n"
-    assert git_state(head + listed) == "branch main, 1 changed, 2 not tracked"
-    assert git_state("# branch.oid (initial)\n# branch.head main\n") == "branch main, no commits yet, clean"
+    assert format_git_state(head + listed) == "branch main, 1 changed, 2 not tracked"
+    assert (
+        format_git_state("# branch.oid (initial)\n# branch.head main\n")
+        == "branch main, no commits yet, clean"
+    )
     away = "# branch.oid 1234567890abcdef\n# branch.head (detached)\n"
-    assert git_state(away) == "detached at 1234567890, clean"
+    assert format_git_state(away) == "detached at 1234567890, clean"
 
 
 def test_a_name_from_the_project_is_data() -> None:

@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.agent import Agent
-from daiku.core.calls.change_requests import classify_request
-from daiku.core.run.check_runs import check_intent, shows_pass
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.events import (
     Edit,
@@ -31,7 +26,12 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
-from daiku.runs.ending import Between, handed_back
+from daiku.run.ending import ParentLink, build_handoff_end
+from daiku.run.rules.calls.change_requests import classify_request
+from daiku.run.rules.check_runs import check_intent, shows_pass
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.verdict import end_events
+from daiku.team.agent import Agent
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -52,7 +52,7 @@ def run_of(
     for number, deed in enumerate(deeds):
         events += deed(f"c{number}")
     last = MessageEvent(role="assistant", text=Text(said), finish=finish)
-    return ending(fold([*events, last]), "completed")[1]
+    return end_events(fold([*events, last]), "completed")[1]
 
 
 def kinds(finished: RunFinished) -> list[str]:
@@ -135,9 +135,9 @@ def nested(*deeds: Deed, elsewhere: bool = False) -> Deed:
         for number, deed in enumerate(deeds):
             own += deed(f"{key}.{number}")
         own.append(MessageEvent(role="assistant", text=Text("Done.")))
-        state = fold([*own, *ending(fold(own), "completed")])
-        back = handed_back(
-            Agent("coder", "You write code."), state, Between("a", "run_2", key, elsewhere, False)
+        state = fold([*own, *end_events(fold(own), "completed")])
+        back = build_handoff_end(
+            Agent("coder", "You write code."), state, ParentLink("a", "run_2", key, elsewhere, False)
         )
         return _call(key, "agent/handoff", {"agent": "coder"}, "done", None, back)
 
@@ -254,7 +254,7 @@ def test_the_template_around_a_request_asks_for_nothing(wording: str | None, rea
     """A23.1"""
     start = RunStarted(prompt="Fix what the item says.", wording=wording, may_edit=True)
     answer = MessageEvent(role="assistant", text=Text("Because."))
-    assert kinds(ending(fold([start, answer]), "completed")[1]) == reasons
+    assert kinds(end_events(fold([start, answer]), "completed")[1]) == reasons
 
 
 def test_a_report_asks_for_a_change_only_where_the_model_worked_on_it() -> None:
@@ -280,14 +280,14 @@ def test_a_reply_with_unreadable_calls_is_no_answer() -> None:
     """A23.1"""
     marked = mark_unreadable(AssistantMessage(text=Text('<tools>{"name":"files__write"')))
     last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque)
-    finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
+    finished = end_events(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
     assert (kinds(finished), finished.text) == (["unreadable_calls"], "")
 
 
 def test_a_call_that_the_output_limit_cut_off_is_told_as_a_cut_off_reply() -> None:
     marked = mark_unreadable(AssistantMessage(text=Text('{"reply": "This is')))
     last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque, finish="length")
-    finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
+    finished = end_events(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
     assert kinds(finished) == ["cut_off"]
 
 
@@ -422,7 +422,11 @@ def test_only_the_bare_instruction_asks_for_a_run(asked: str) -> None:
 
 def test_a_run_that_did_not_complete_needs_no_reasons() -> None:
     state = fold([RunStarted(prompt=FIX), *RED("c"), MessageEvent(role="assistant", text=Text("x"))])
-    assert [ending(state, status)[1].reasons for status in ("failed", "limit", "cancelled")] == [(), (), ()]
+    assert [end_events(state, status)[1].reasons for status in ("failed", "limit", "cancelled")] == [
+        (),
+        (),
+        (),
+    ]
 
 
 @for_each(

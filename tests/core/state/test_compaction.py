@@ -10,20 +10,6 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.run import loop
-from daiku.core.run.decide import Rules
-from daiku.core.state.condense import keep_start
-from daiku.core.state.context import (
-    character_count,
-    rough_tokens,
-    rules_message,
-    summary_message,
-    summary_or_fallback,
-    transcript,
-)
-from daiku.core.state.fold import fold
-from daiku.core.state.recorder import Recorder
-from daiku.core.state.state import State
 from daiku.domain.events import Event, MessageEvent, Notice, PlanEvent, RunFinished, RunStarted
 from daiku.domain.held import Compacted, RulesText
 from daiku.domain.messages import (
@@ -38,6 +24,20 @@ from daiku.domain.messages import (
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.plans import Plan, Step
+from daiku.run.rules import loop
+from daiku.run.rules.decide import Rules
+from daiku.run.rules.state.condense import find_keep_start
+from daiku.run.rules.state.context import (
+    character_count,
+    rough_tokens,
+    rules_message,
+    summary_message,
+    summary_or_fallback,
+    transcript,
+)
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 from tests.core.run.test_loop import World, call, said
 
@@ -169,7 +169,7 @@ def test_what_is_kept_never_begins_with_a_result(kinds: list[bool], budget: int)
         else AssistantMessage(text=Text("x"))
         for k in (False, *kinds)
     ]
-    start = keep_start(messages, budget, rough_tokens)
+    start = find_keep_start(messages, budget, rough_tokens)
     assert not isinstance(messages[start], ToolMessage)
     assert any(isinstance(m, AssistantMessage) for m in messages[start:])
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from daiku.core.plans.transitions import checklist
-from daiku.core.state.context import render_prompt
-from daiku.core.state.fold import fold
-from daiku.core.state.turns import PROGRESS
 from daiku.domain.events import ToolResponse
 from daiku.domain.runs import ContextItem, Position, Range
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs import RunRequest
-from daiku.runs.request import with_paths
+from daiku.run.request import RunRequest, with_paths
+from daiku.run.rules.state.context import render_prompt
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.turns import PROGRESS
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 
@@ -51,8 +50,8 @@ def test_what_is_no_file_of_the_workspace_keeps_its_address(tmp_path: Path) -> N
 
 def test_a_goal_that_is_the_name_is_told_once() -> None:
     plan = Plan(name="Mend it", goal="Mend it", steps=(Step(name="one"),))
-    assert checklist(plan).count("Mend it") == 1
-    assert "Do more" in checklist(plan.model_copy(update={"goal": "Do more"}))
+    assert render_checklist(plan).count("Mend it") == 1
+    assert "Do more" in render_checklist(plan.model_copy(update={"goal": "Do more"}))
 
 
 @pytest.mark.parametrize("mode", ["plan", "act"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from daiku.core.state.conversation import person_words
-from daiku.core.state.environment import nested_facts
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.events import MessageEvent, Notice, RunFinished, RunStarted
 from daiku.domain.held import Compacted
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import EnvironmentFact
+from daiku.run.rules.state.conversation import user_messages
+from daiku.run.rules.state.environment import nested_facts
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 
 
@@ -74,7 +74,7 @@ def test_beside_a_summary_stands_the_newest_of_all() -> None:
 
 def test_the_environment_is_no_word_of_the_person() -> None:
     first = [RunStarted(prompt="Mend it", environment=ACT), *DONE]
-    assert person_words(fold([*first, RunStarted(prompt="More", environment=PLAN)])) == ("More", "Mend it")
+    assert user_messages(fold([*first, RunStarted(prompt="More", environment=PLAN)])) == ("More", "Mend it")
 
 
 def test_a_nested_run_is_told_what_holds_for_it() -> None:

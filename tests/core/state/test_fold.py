@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.state.fold import fold
 from daiku.domain.events import PlanDeleted, PlanEvent
 from daiku.domain.work.plans import Plan
+from daiku.run.rules.state.fold import fold
 
 
 def test_a_deleted_plan_is_known_no_more() -> None:

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
-from daiku.core.state.lessons import CHANGED, KEPT_OF_EARLIER, cited_ids
-from daiku.core.state.state import State
 from daiku.domain.chunks import encode_event
 from daiku.domain.events import EVENTS, Event, HandoffEnd, MessageEvent, RunFinished, RunStarted
 from daiku.domain.held import Compacted, Lesson
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.lessons import CHANGED, KEPT_OF_EARLIER, cited_ids
+from daiku.run.rules.state.state import State
+from daiku.run.rules.verdict import end_events
 from daiku.texts.text import Text
 from tests.cases import examples
 
@@ -38,7 +38,7 @@ def said(
 
 
 def used(*events: Event) -> tuple[str, ...]:
-    return ending(fold(events), "completed")[1].used_bullets
+    return end_events(fold(events), "completed")[1].used_bullets
 
 
 def test_lessons_stand_before_the_request_as_advice_that_grants_nothing() -> None:
@@ -237,4 +237,4 @@ def test_nothing_is_cited_that_was_not_told(text: str) -> None:
 
 
 def test_a_state_without_lessons_cites_nothing() -> None:
-    assert ending(State(), "completed")[1].used_bullets == ()
+    assert end_events(State(), "completed")[1].used_bullets == ()

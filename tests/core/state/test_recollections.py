@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.state.fold import fold
 from daiku.domain.events import MessageEvent, RunFinished, RunStarted
 from daiku.domain.held import Compacted, Recalled
+from daiku.run.rules.state.fold import fold
 from daiku.texts.text import Text
 
 TABS = Recalled(id="mem_1", text="Kenji wants tabs", score=0.6)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from daiku.core.state.fold import fold
 from daiku.domain.events import MessageEvent, RunStarted, ToolResponse
 from daiku.domain.messages import ToolMessage
 from daiku.domain.tools import ToolCall
+from daiku.run.rules.state.fold import fold
 from daiku.texts.text import Text, as_text, render, text
 
 

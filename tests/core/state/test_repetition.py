@@ -8,21 +8,21 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.state.fold import fold
-from daiku.core.state.repetition import (
-    Repetition,
-    equal_errors,
-    repetition,
-    repetition_failure,
-    repetition_note,
-)
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import ToolMessage
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.repetition import (
+    Repetition,
+    count_equal_errors,
+    find_repetition,
+    repetition_failure,
+    repetition_note,
+)
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -217,7 +217,7 @@ def test_a_word_from_the_person_begins_anew() -> None:
 )
 def test_calls_that_fail_in_the_same_way_are_counted_up_to_the_last(steps: list[Step], count: int) -> None:
     """B2.3: tests that ran and failed are an outcome, not an error of a tool."""
-    assert equal_errors(after(steps).health.trail) == count
+    assert count_equal_errors(after(steps).health.trail) == count
 
 
 def test_no_limit_lets_everything_repeat() -> None:
@@ -311,7 +311,7 @@ def test_a_run_in_which_everything_is_new_never_stops(turns: list[Turn]) -> None
         for n, t in enumerate(turns)
         if all(a.ok or a.data for a in t.acts)
     ]
-    found = repetition(after(new).health.trail)
+    found = find_repetition(after(new).health.trail)
     assert found is None
 
 
@@ -330,5 +330,5 @@ def test_the_trail_stays_small_in_a_long_run() -> None:
 
 
 def test_an_edit_that_is_taken_back_again_and_again_is_named_with_its_file() -> None:
-    found = repetition(after([turn(THERE), turn(BACK), turn(THERE)]).health.trail)
+    found = find_repetition(after([turn(THERE), turn(BACK), turn(THERE)]).health.trail)
     assert found == Repetition("undone_edits", "a.py", 2)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.state.condense import Window, file_lists, is_full, keep_start, plan_condensing
-from daiku.core.state.context import rough_tokens
-from daiku.core.state.fold import apply, fold
-from daiku.core.state.shorten import Reading, cut_newest, old_results, put_in_place, superseded
-from daiku.core.state.state import State
 from daiku.domain.events import Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.held import Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from daiku.domain.tools import Effect, ToolCall
+from daiku.run.rules.state.condense import (
+    ContextWindow,
+    file_lists,
+    find_keep_start,
+    is_full,
+    plan_condensing,
+)
+from daiku.run.rules.state.context import rough_tokens
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.shorten import (
+    Reading,
+    cut_newest,
+    replace_results,
+    shorten_old,
+    shorten_superseded,
+)
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 
 EFFECTS: dict[str, Effect] = {
@@ -43,7 +55,7 @@ def read(id_: str, path: str = "a.py", **args: Any) -> tuple[Message, Message]:
 def gone(*turns: tuple[Message, ...]) -> dict[str, str]:
     """What is put in place of results that others supersede, by call, of a conversation all of which is old."""
     messages = [UserMessage(text="go"), *(m for each in turns for m in each)]
-    return {each.call_id: each.text for each in superseded(messages, len(messages), READING)}
+    return {each.call_id: each.text for each in shorten_superseded(messages, len(messages), READING)}
 
 
 def test_a_file_that_was_read_again_or_changed_since_is_one_line() -> None:
@@ -79,16 +91,16 @@ def test_a_command_that_ran_again_keeps_its_exit_code_and_what_failed() -> None:
 
 def test_listings_and_searches_are_gone_when_they_are_old_and_nothing_in_the_kept_part_is() -> None:
     looks = [*turn("1", "search/text", pattern="x"), *turn("2", "files/list")]
-    assert [each.call_id for each in superseded(looks, 4, READING)] == ["1", "2"]
-    assert [each.call_id for each in superseded(looks, 2, READING)] == ["1"]
+    assert [each.call_id for each in shorten_superseded(looks, 4, READING)] == ["1", "2"]
+    assert [each.call_id for each in shorten_superseded(looks, 2, READING)] == ["1"]
     twice = [*read("1"), *read("2")]
-    assert not superseded(twice, 0, READING)
+    assert not shorten_superseded(twice, 0, READING)
 
 
 def test_of_what_no_call_gives_again_the_ends_stay() -> None:
     told = [*turn("1", "agent/explore", "It begins in app.py:3.\n" + LONG + "It ends in till.py:9.")]
-    assert not superseded(told, 2, READING)
-    (found,) = old_results(told, 2, READING)
+    assert not shorten_superseded(told, 2, READING)
+    (found,) = shorten_old(told, 2, READING)
     assert found.text.startswith("It begins in app.py:3.")
     assert found.text.endswith("It ends in till.py:9.")
 
@@ -97,11 +109,11 @@ def test_the_newest_results_of_a_huge_reply_stay_whole() -> None:
     calls = tuple(ToolCall(id=str(n), tool="files/read", args={"path": f"{n}.py"}) for n in range(5))
     results = [ToolMessage(call_id=str(n), tool="files/read", ok=True, text=LONG * 4) for n in range(5)]
     messages = [UserMessage(text="go"), AssistantMessage(calls=calls), *results]
-    assert keep_start(messages, 100, rough_tokens) == 1
+    assert find_keep_start(messages, 100, rough_tokens) == 1
     cut = cut_newest(messages, 1, 2200, rough_tokens, READING)
     assert [each.call_id for each in cut] == ["0", "1", "2"]
     alone = cut_newest(messages, 1, 100, rough_tokens, READING)
-    after = put_in_place(messages, alone)
+    after = replace_results(messages, alone)
     assert "left out here" in after[-1].text, "of one that alone is too long the ends are kept"
     assert after[-1].text.startswith("a line of what was found")
 
@@ -111,7 +123,7 @@ def test_what_fits_no_result_changes_nothing() -> None:
     wrong = [
         ShortenedResult(at=at, call_id=id_, text="x") for at, id_ in ((0, "1"), (9, "1"), (-1, "1"), (2, "2"))
     ]
-    assert put_in_place(messages, wrong) == tuple(messages)
+    assert replace_results(messages, wrong) == tuple(messages)
 
 
 def events_of(count: int) -> list[Event]:
@@ -125,13 +137,13 @@ def events_of(count: int) -> list[Event]:
     return events
 
 
-def window(limit: int, counted: list[int] | None = None) -> Window:
+def window(limit: int, counted: list[int] | None = None) -> ContextWindow:
     def tokens(messages: Any) -> int:
         if counted is not None:
             counted.append(len(messages))
         return rough_tokens(messages)
 
-    return Window(limit, lambda: 50, tokens, READING)
+    return ContextWindow(limit, lambda: 50, tokens, READING)
 
 
 def test_only_what_came_since_the_last_reply_is_counted_and_only_near_the_limit() -> None:

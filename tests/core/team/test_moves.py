@@ -6,12 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.state.fold import fold
-from daiku.core.state.machine import EndRun, MakeCall, Move
-from daiku.core.state.state import State
-from daiku.core.team.checks import TeamCall, check_call
-from daiku.core.team.moves import brief_of, next_move, plan_of
-from daiku.core.team.report import final_report, on_record
 from daiku.domain.errors import Failure
 from daiku.domain.events import Event, HandoffEnd, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ApprovalMode
@@ -29,6 +23,12 @@ from daiku.domain.work.handovers import (
 )
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.machine import EndRun, MakeCall, Move
+from daiku.run.rules.state.state import State
+from daiku.team.rules.checks import TeamCall, build_check_call
+from daiku.team.rules.moves import build_brief, find_team_plan, next_move
+from daiku.team.rules.report import build_final_report, match_records
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -80,7 +80,7 @@ def back(call: ToolCall, to: str, **fields: object) -> HandoffEnd:
     ],
 )
 def test_a_check_is_shown_by_the_call_that_its_proof_is_read_from(check: str, do: TeamCall) -> None:
-    assert check_call(check, 600) == do
+    assert build_check_call(check, 600) == do
 
 
 def test_first_comes_a_plan_and_a_draft_is_put_to_the_person() -> None:
@@ -88,7 +88,7 @@ def test_first_comes_a_plan_and_a_draft_is_put_to_the_person() -> None:
     assert call.args["agent"] == "planner"
     made = plan(Step(name="a"), status="draft")
     state = fold(answered(call, True, "", back(call, "planner", handover=PlanMade(plan=made))), started())
-    assert plan_of(state) == made
+    assert find_team_plan(state) == made
     ask = call_of(next_move(state, "ask"))
     assert (ask.tool, ask.args) == ("plan/approve", {"plan_id": made.plan_id})
     refused = fold(answered(ask, False, "The person rejected this call."), state)
@@ -103,7 +103,7 @@ def test_what_is_found_reaches_the_coder_once_for_the_whole_plan() -> None:
     assert call.args["agent"] == "researcher"
     found = Findings(queries=("q",))
     state = fold(answered(call, True, "", back(call, "researcher", handover=found, tainted=True)), state)
-    assert brief_of(state, "coder", "r").findings == found
+    assert build_brief(state, "coder", "r").findings == found
     assert state.tainted  # the guard asks more where text from outside is in the conversation
     assert call_of(next_move(state, "all")).args.get("agent") != "researcher"
 
@@ -204,11 +204,11 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
     state = fold(
         answered(call, True, "", back(call, "reporter", handover=ReportMade(report=liar), deeds=deeds)), state
     )
-    claims = {str(c.text): c.proofs for c in final_report(state, plan_of(state)).claims}
+    claims = {str(c.text): c.proofs for c in build_final_report(state, find_team_plan(state)).claims}
     [proof] = claims["It builds."]
     assert (proof.ok, proof.value) == (False, "2")
     assert claims["It flies."] == ()
-    assert on_record((proof,), state.done) == (proof,)
+    assert match_records((proof,), state.done) == (proof,)
 
 
 REFUSED = {"tool": "files/write", "subject": "AGENTS.md", "outcome": "unattended"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.text.decisive import decisive_lines, truncate_output, weight
+from daiku.texts.rules.decisive import decisive_lines, truncate_output, weight
 from tests.cases import for_each
 
 DECISIVE = (

@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Callable
 from functools import partial
 
-from daiku.core.drafting.headings import headings
-from daiku.core.guardrails.fingerprints import fingerprints
-from daiku.core.guardrails.forms import searched_forms
-from daiku.core.retrieval.terms import terms
-from daiku.core.text.marks import MOST, without_mark_runs
+from daiku.guard.rules.guardrails.fingerprints import fingerprints
+from daiku.guard.rules.guardrails.forms import searched_forms
+from daiku.memory.rules.terms import split_terms
+from daiku.team.rules.drafting.headings import find_headings
+from daiku.texts.rules.marks import MOST, without_mark_runs
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 
@@ -25,19 +25,19 @@ def test_code_of_a_hostile_form_is_compared_in_linear_time(piece: str) -> None:
 @for_each("piece", ["\u0301\u0327", "\u0301\uff9e", "\u0f73\u0301"])
 def test_marks_without_end_are_normalized_in_linear_time(piece: str) -> None:
     assert_linear(searched_forms, piece)
-    assert_linear(terms, piece)
+    assert_linear(split_terms, piece)
 
 
 @for_each("piece", ["<!--", "<h1>", "<h1 ", "<script>", "<!-- --><h1>a</h1>"])
 def test_a_page_with_many_open_tags_is_read_in_linear_time(piece: str) -> None:
-    assert_linear(partial(headings, form="html"), piece)
+    assert_linear(partial(find_headings, form="html"), piece)
 
 
 def test_a_heading_line_without_end_is_read_in_linear_time() -> None:
     for size in (SMALL, TIMES * SMALL):
         line = "# a" + " " * size + "#" * size + "x"
-        assert len(headings(line, "markdown")) == 1
-        assert cpu_seconds(partial(headings, line, "markdown")) < 1
+        assert len(find_headings(line, "markdown")) == 1
+        assert cpu_seconds(partial(find_headings, line, "markdown")) < 1
 
 
 def assert_linear(work: Callable[[str], object], piece: str) -> None:
@@ -69,12 +69,12 @@ def test_of_a_run_of_marks_the_first_are_kept() -> None:
     ],
 )
 def test_headings_of_pages_are_those_that_are_shown(text: str, titles: list[str]) -> None:
-    assert [each.title for each in headings(text, "html")] == titles
+    assert [each.title for each in find_headings(text, "html")] == titles
 
 
 @for_each(
     ("line", "title"), [("# a #", "a"), ("# a#", "a#"), ("## a ## b ##  ", "a ## b"), ("# #", ""), ("#", "")]
 )
 def test_a_heading_may_be_closed_by_its_marks(line: str, title: str) -> None:
-    (found,) = headings(line, "markdown")
+    (found,) = find_headings(line, "markdown")
     assert found.title == title

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.text.frontmatter import BadLine, FrontMatter, read_front_matter
+from daiku.texts.rules.frontmatter import BadLine, FrontMatter, read_front_matter
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 

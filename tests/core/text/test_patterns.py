@@ -9,7 +9,7 @@ import re
 import pytest
 
 import daiku
-from daiku.core.text.patterns import lazy
+from daiku.texts.rules.patterns import lazy
 
 
 def test_a_pattern_is_compiled_when_it_is_used_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.text.pictures import LARGEST_BASE64, LONGEST_SIDE, accepted_type, is_too_large, picture_size
+from daiku.texts.rules.pictures import LARGEST_BASE64, LONGEST_SIDE, accepted_type, is_too_large, picture_size
 from tests.cases import for_each
 
 

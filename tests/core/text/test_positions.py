@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.text.positions import Encoding, line_starts, offset_of, position_of
 from daiku.domain.runs import Position
-from daiku.lsp.documents.editor import text_edits
-from daiku.lsp.documents.open_documents import Document
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset, to_position
+from daiku.fronts.lsp.documents.editor import text_edits
+from daiku.fronts.lsp.documents.open_documents import OpenDocument
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXT = st.text(st.sampled_from("ab é漢😀𝒳\n\r\t\x0b\x0c\x85\u2028"), max_size=40)
@@ -34,17 +34,17 @@ def lines_of(text: str) -> list[str]:
 
 @given(TEXT)
 def test_lines_end_where_the_specification_says_and_nowhere_else(text: str) -> None:
-    starts = line_starts(text)
+    starts = find_line_starts(text)
     assert [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)] == lines_of(text)
 
 
 @given(TEXT, st.integers(0, 40), st.sampled_from(ENCODINGS))
 def test_a_position_and_its_offset_are_the_same_place(text: str, offset: int, encoding: Encoding) -> None:
     offset = min(offset, len(text))
-    starts = line_starts(text)
-    place = position_of(text, starts, offset, encoding)
+    starts = find_line_starts(text)
+    place = to_position(text, starts, offset, encoding)
     assert place.character == UNITS[encoding](text[starts[place.line] : offset])
-    back = offset_of(text, starts, place, encoding)
+    back = to_offset(text, starts, place, encoding)
     inside_line_end = text[:offset].endswith("\r") and text[offset:].startswith("\n")
     assert back == (offset - 1 if inside_line_end else offset)
 
@@ -55,14 +55,14 @@ def test_a_position_outside_is_brought_inside(
 ) -> None:
     assert (
         0
-        <= offset_of(text, line_starts(text), Position(line=line, character=character), encoding)
+        <= to_offset(text, find_line_starts(text), Position(line=line, character=character), encoding)
         <= len(text)
     )
 
 
 def test_half_of_a_pair_counts_as_its_beginning() -> None:
-    starts = line_starts("a😀b")
-    assert [offset_of("a😀b", starts, Position(line=0, character=i), "utf-16") for i in range(5)] == [
+    starts = find_line_starts("a😀b")
+    assert [to_offset("a😀b", starts, Position(line=0, character=i), "utf-16") for i in range(5)] == [
         0,
         1,
         1,
@@ -73,9 +73,9 @@ def test_half_of_a_pair_counts_as_its_beginning() -> None:
 
 @given(TEXT, TEXT, st.sampled_from(ENCODINGS))
 def test_edits_lead_from_one_text_to_the_other(old: str, new: str, encoding: Encoding) -> None:
-    starts, result = line_starts(old), old
+    starts, result = find_line_starts(old), old
     for edit in reversed(text_edits(old, new, encoding)):
-        a, b = (offset_of(old, starts, p, encoding) for p in (edit.range.start, edit.range.end))
+        a, b = (to_offset(old, starts, p, encoding) for p in (edit.range.start, edit.range.end))
         result = result[:a] + edit.text + result[b:]
     assert result == new
 
@@ -97,14 +97,14 @@ PLACES = st.tuples(st.integers(0, 12), st.integers(0, 12))
 def test_incremental_changes_give_the_text_that_the_editor_has(
     text: str, changes: Any, encoding: Encoding
 ) -> None:
-    document = Document("file:///a", None, 1, text)
+    document = OpenDocument("file:///a", None, 1, text)
     expected = text
     for (l1, c1), (l2, c2), inserted in changes:
         start, end = Position(line=l1, character=c1), Position(line=l2, character=c2)
-        starts = line_starts(expected)
-        a = offset_of(expected, starts, start, encoding)
-        b = max(a, offset_of(expected, starts, end, encoding))
+        starts = find_line_starts(expected)
+        a = to_offset(expected, starts, start, encoding)
+        b = max(a, to_offset(expected, starts, end, encoding))
         expected = expected[:a] + inserted + expected[b:]
         document.replace(start, end, inserted, encoding)
         assert document.text == expected
-        assert document.starts == line_starts(expected)
+        assert document.starts == find_line_starts(expected)

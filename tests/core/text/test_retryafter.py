@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from daiku.core.text.retryafter import parse_retry_after
+from daiku.texts.rules.retryafter import parse_retry_after
 from tests.cases import for_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.core.calls.refs import why_not_run
-from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
-from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.models.rules.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.run.rules.calls.refs import unresolved_reason
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -233,7 +233,7 @@ def test_a_reference_to_no_earlier_action_stays_one_and_is_refused_when_it_is_it
         '{"actions": [{"id": "a", "operation": "x", "args": {"y": {"$ref": "' + target + '"}}}]}'
     ).calls
     assert call.args == {"y": {"$ref": target}}
-    assert f'"{target}" cannot be resolved' in why_not_run(call, (AssistantMessage(calls=(call,)),))
+    assert f'"{target}" cannot be resolved' in unresolved_reason(call, (AssistantMessage(calls=(call,)),))
 
 
 # --- what a person sees while it streams

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from daiku.core.textcalls.codecs import FormatProblem, decode
-from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.models.rules.textcalls.parsed_calls import OfferedTools
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, A, N
@@ -130,5 +130,5 @@ def test_a_name_without_a_mark_of_calls_is_data(reply: str) -> None:
 def test_no_markup_of_such_a_call_is_shown(name: str) -> None:
     if name in ("cline", "python in a block"):
         return
-    shown = HumanText(OfferedTools(ALL), own=False)
+    shown = HumanText(OfferedTools(ALL), text_protocol=False)
     assert not (shown.feed(CLOSED[name]) + shown.unshown_text("")).strip()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
-from daiku.core.textcalls.codecs import FormatProblem, decode, has_dropped
-from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.thoughts import ThoughtSplitter, split_thoughts
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode, has_dropped
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.models.rules.textcalls.parsed_calls import OfferedTools
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, A, C, N, expected
@@ -264,7 +264,11 @@ def test_arguments_are_what_the_schema_says() -> None:
 
 def shown_of(pieces: list[str], protocol: ToolProtocol) -> tuple[str, AssistantMessage | FormatProblem]:
     """What a person sees of a reply that comes in `pieces`, and how it is read."""
-    splitter, said, shown = ThoughtSplitter(), HumanText(OfferedTools(TOOLS), own=protocol != "native"), ""
+    splitter, said, shown = (
+        ThoughtSplitter(),
+        HumanText(OfferedTools(TOOLS), text_protocol=protocol != "native"),
+        "",
+    )
     answer = ""
     for told in [*(told for piece in pieces for told in splitter.feed(piece)), *splitter.close()]:
         if told.kind == "answer":
@@ -299,7 +303,7 @@ def test_an_answer_in_a_stream_cut_anywhere_is_shown_whole(reply: str, protocol:
 
 
 def test_words_of_an_answer_are_shown_as_they_come() -> None:
-    said = HumanText(OfferedTools(TOOLS), own=False)
+    said = HumanText(OfferedTools(TOOLS), text_protocol=False)
     pieces = [
         "Hello",
         " a",
@@ -335,9 +339,9 @@ def test_whatever_is_written_is_read_or_told_to_be_unreadable(
 ) -> None:
     found = read(reply, protocol, finish=finish, again=again)
     assert isinstance(found, AssistantMessage) or found.problem
-    said = HumanText(OfferedTools(TOOLS), own=protocol != "native")
+    said = HumanText(OfferedTools(TOOLS), text_protocol=protocol != "native")
     whole = said.feed(reply)
-    pieces = HumanText(OfferedTools(TOOLS), own=protocol != "native")
+    pieces = HumanText(OfferedTools(TOOLS), text_protocol=protocol != "native")
     assert "".join(pieces.feed(letter) for letter in reply) == whole
 
 

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.traces.bounded import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, bounded
-from daiku.core.traces.lines import as_jsonl, trace_lines
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -24,6 +22,8 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text
+from daiku.trace.rules.bounded import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, truncate_json
+from daiku.trace.rules.lines import as_jsonl, trace_lines
 
 
 def chunk(
@@ -108,7 +108,7 @@ def test_what_is_cut_of_a_result_is_marked_in_its_place() -> None:
     )
 )
 def test_what_is_small_is_whole(value: JsonValue) -> None:
-    assert bounded(value) == value or len(json.dumps(value)) > 10_000 or _deep(value)
+    assert truncate_json(value) == value or len(json.dumps(value)) > 10_000 or _deep(value)
 
 
 def _deep(value: JsonValue, at: int = 0) -> bool:

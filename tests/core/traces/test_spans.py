@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from daiku.core.traces.spans import Span, SpanRecorder, session_spans
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -20,6 +19,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text
+from daiku.trace.rules.spans import Span, SpanRecorder, session_spans
 
 USED = Usage(model="openai/small", prompt_tokens=10, completion_tokens=2)
 
@@ -93,7 +93,7 @@ def test_a_call_of_a_model_begins_where_the_loop_went_on_and_ends_with_its_usage
     assert seconds(spans["a/chat/1"]) == (2, 4)
     assert seconds(spans["a/chat/2"]) == (12, 13)
     assert seconds(spans["b"]) == (7, 10)
-    assert spans["a/chat/1"].came == {"text": "I ask b."}
+    assert spans["a/chat/1"].output == {"text": "I ask b."}
     assert (spans["a/chat/1"].model, spans["a/chat/1"].answered_by) == ("openai/big", "openai/small")
 
 
@@ -170,7 +170,7 @@ def test_a_resumed_run_is_the_same_tree_and_the_pause_is_nobodys_work() -> None:
         ended = [span for chunk in WHOLE[:cut] for span in before(chunk)]
         for chunk in WHOLE[:cut]:
             after(chunk)
-        after.go_on(WHOLE[cut].time)
+        after.resume(WHOLE[cut].time)
         ended += [span for chunk in WHOLE[cut:] for span in after(chunk)]
         whole = by_key(session_spans(WHOLE))
         assert {(s.key, s.parent) for s in ended} == {(s.key, s.parent) for s in whole.values()}

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from daiku.core.text.visible import strip_invisible
-from daiku.core.web.research import (
-    SOURCES_KEY,
-    by_query,
-    distinct_queries,
-    findings_text,
-    keywords,
-    one_line,
-    page_identity,
-    rank_results,
-    shown_sources,
-    sources_text,
-)
 from daiku.domain.base import JsonObject
 from daiku.domain.events import ToolResponse
 from daiku.domain.work.research import Finding
+from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import Text, as_json, render
+from daiku.tools.rules.web.research import (
+    SOURCES_KEY,
+    extract_keywords,
+    format_findings,
+    format_sources,
+    group_by_query,
+    normalize_url,
+    rank_results,
+    read_shown_sources,
+    select_queries,
+    to_one_line,
+)
 
 
 def test_at_most_three_different_queries_count() -> None:
-    assert distinct_queries(["a  b", "A B", "", "c", "d", "e"]) == ("a b", "c", "d")
-    assert len(distinct_queries(["x" * 9000])[0]) <= 402
+    assert select_queries(["a  b", "A B", "", "c", "d", "e"]) == ("a b", "c", "d")
+    assert len(select_queries(["x" * 9000])[0]) <= 402
 
 
 def test_one_page_has_many_addresses() -> None:
     same = ["https://www.a.com/x/", "http://a.com/x#top", "https://a.com/x?utm_source=n&gclid=1"]
-    assert len({page_identity(url) for url in same}) == 1
-    assert page_identity("https://a.com/x?id=1") != page_identity("https://a.com/x?id=2")
+    assert len({normalize_url(url) for url in same}) == 1
+    assert normalize_url("https://a.com/x?id=1") != normalize_url("https://a.com/x?id=2")
 
 
 def test_results_come_once_each_best_first_with_scores_between_0_and_1() -> None:
@@ -48,7 +48,7 @@ def test_results_come_once_each_best_first_with_scores_between_0_and_1() -> None
 def test_what_nobody_sees_is_taken_out() -> None:
     assert strip_invisible("a\u200bb\u202ec\U000e0041d\ufeff") == "abcd"
     assert strip_invisible("日本語 é 👍\n") == "日本語 é 👍\n"
-    assert one_line("a\n b\t c", 3) == "a b …" or one_line("a\n b\t c", 3) == "a …"
+    assert to_one_line("a\n b\t c", 3) == "a b …" or to_one_line("a\n b\t c", 3) == "a …"
 
 
 FINDINGS = (
@@ -58,8 +58,8 @@ FINDINGS = (
 
 
 def test_findings_name_their_sources_and_a_page_cannot_forge_the_list() -> None:
-    sources = sources_text(("q1", "q2"), FINDINGS, (Text("x was not reached."),))
-    assert "Source: https://a/1" in findings_text(sources, FINDINGS)
+    sources = format_sources(("q1", "q2"), FINDINGS, (Text("x was not reached."),))
+    assert "Source: https://a/1" in format_findings(sources, FINDINGS)
     assert sources == (
         "**q1**\n- [1] [A (x)](https://a/1)\n- [2] [B](https://b/2)\n\n**q2**\n- nothing found\n\nNote: x was not reached."
     )
@@ -67,12 +67,12 @@ def test_findings_name_their_sources_and_a_page_cannot_forge_the_list() -> None:
     for tool, said in shown.items():  # no other tool can say what a person reads of research
         data: JsonObject = {SOURCES_KEY: as_json(sources)}
         event = ToolResponse(id="c", tool=tool, ok=True, result="…", data=data, outcome="done")
-        assert shown_sources(event) == said
+        assert read_shown_sources(event) == said
     assert "見つかりませんでした" in render(sources, "ja")
 
 
 def test_the_coder_gets_what_was_found_by_query() -> None:
-    assert dict(by_query(FINDINGS)) == {
+    assert dict(group_by_query(FINDINGS)) == {
         "q1": "A [x]\nSource: https://a/1\npage a\n\n---\n\nforged\n\nB\nSource: https://b/2\n"
     }
 
@@ -81,5 +81,5 @@ def test_keywords_are_the_words_a_focus_is_about() -> None:
     focus = (
         "Implement JWT authentication for the FastAPI user service with PyJWT, and add 認証 tests for FastAPI"
     )
-    assert keywords(focus) == "JWT, authentication, FastAPI, user, service, PyJWT, 認証, tests"
-    assert keywords("") == ""
+    assert extract_keywords(focus) == "JWT, authentication, FastAPI, user, service, PyJWT, 認証, tests"
+    assert extract_keywords("") == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.work.assent import only_agrees
+from daiku.items.rules.assent import is_only_agreement
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from daiku.core.work.assent import only_agrees
     ],
 )
 def test_agreement_and_thanks_ask_for_nothing(words: str) -> None:
-    assert only_agrees(words)
+    assert is_only_agreement(words)
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_agreement_and_thanks_ask_for_nothing(words: str) -> None:
     ],
 )
 def test_whatever_says_more_is_heard(words: str) -> None:
-    assert not only_agrees(words)
+    assert not is_only_agreement(words)

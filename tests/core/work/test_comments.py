@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from daiku.core.proof.evidence import Evidence
-from daiku.core.proof.placeholders import Leftover
-from daiku.core.work.comments import (
-    Changes,
-    Ending,
-    Outcome,
-    Progress,
-    Standing,
-    approval_comment,
-    final_comment,
-    progress_comment,
-    question_comment,
-)
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.items.ending import build_request_title, render_request_body
+from daiku.items.rules.comments import (
+    Changes,
+    Ending,
+    Outcome,
+    ProgressReport,
+    ProgressStatus,
+    render_approval,
+    render_ending,
+    render_progress,
+    render_question,
+)
+from daiku.team.rules.proof.evidence import Evidence
+from daiku.team.rules.proof.placeholders import Leftover
 from daiku.texts.text import Text
-from daiku.work.ending import request_body, request_title
 from tests.cases import for_each
 
 STEPS = (
@@ -35,14 +35,14 @@ PLAN = Plan(name="Totals", goal="Right totals", steps=STEPS)
 
 def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> None:
     """S2P.10, S2P.13"""
-    told = Progress(
+    told = ProgressReport(
         "processing",
         plan=PLAN,
         original=("a", "b"),
         usage=Usage(prompt_tokens=12_000, completion_tokens=345, cost=0.5),
         label="coding agent processing",
     )
-    assert progress_comment(told, "en") == (
+    assert render_progress(told, "en") == (
         "## 📋 Daiku is working on this\n\n**Goal:** Right totals\n\n"
         "### Original Plan (Completed)\n\n- [x] Look\n- [x] Ask `@bob`\n\n"
         "### Additional Work (From Verification)\n\n- [ ] Mend what verification found ← now\n- [ ] Test\n\n"
@@ -50,19 +50,19 @@ def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> Non
         "To stop the work, remove the label `coding agent processing`. Comments of people who may write to this "
         "repository are read while it goes on."
     )
-    assert "*進捗: 2/4 (50%)*" in progress_comment(told, "ja")
+    assert "*進捗: 2/4 (50%)*" in render_progress(told, "ja")
 
 
 @for_each("standing", ["done", "failed", "stopped"])
-def test_of_work_that_is_over_nothing_says_that_it_goes_on(standing: Standing) -> None:
-    told = progress_comment(Progress(standing, plan=PLAN, label="coding agent"), "en")
+def test_of_work_that_is_over_nothing_says_that_it_goes_on(standing: ProgressStatus) -> None:
+    told = render_progress(ProgressReport(standing, plan=PLAN, label="coding agent"), "en")
     assert "Daiku worked on this" in told
     assert "is working" not in told
     assert "To stop the work" not in told
 
 
 def test_before_there_is_a_plan_the_comment_says_so() -> None:
-    assert "There is no plan yet." in progress_comment(Progress("queued"), "en")
+    assert "There is no plan yet." in render_progress(ProgressReport("queued"), "en")
 
 
 def result_of(words: str) -> RunResult:
@@ -77,22 +77,22 @@ def test_every_comment_is_within_what_a_forge_takes(language: str) -> None:
     left = (Leftover("a.py", long, 1),) * 99
     ran = tuple(CommandOutcome(command=f"{n}{long}", exit_code=1, output=long) for n in range(500))
     for said in (
-        progress_comment(Progress("processing", plan=plan, label=long), language),
-        question_comment(long, [long] * 50, language),
-        approval_comment(long, Text(long), language),
-        final_comment(Ending("failed", words=long, why=Text(long)), language),
-        request_body(1, long, result_of(long), Evidence(files, (), ran, leftovers=left), language),
+        render_progress(ProgressReport("processing", plan=plan, label=long), language),
+        render_question(long, [long] * 50, language),
+        render_approval(long, Text(long), language),
+        render_ending(Ending("failed", words=long, why=Text(long)), language),
+        render_request_body(1, long, result_of(long), Evidence(files, (), ran, leftovers=left), language),
     ):
         assert len(said) <= 60_000
-    assert len(request_title(long, 1)) <= 200
+    assert len(build_request_title(long, 1)) <= 200
 
 
 def test_a_question_says_how_to_answer_it() -> None:
-    said = question_comment("Which one?", ["this", "that"], "en")
+    said = render_question("Which one?", ["this", "that"], "en")
     assert "1. this\n2. that" in said
     assert "with the number of a choice" in said
-    assert "number" not in question_comment("Why?", [], "en")
-    assert "`allow`" in approval_comment("rm -r build", Text("it deletes files"), "en")
+    assert "number" not in render_question("Why?", [], "en")
+    assert "`allow`" in render_approval("rm -r build", Text("it deletes files"), "en")
 
 
 @for_each(
@@ -107,11 +107,11 @@ def test_a_question_says_how_to_answer_it() -> None:
 )
 def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -> None:
     """C2.3, C2.4"""
-    said = final_comment(Ending(outcome, why=Text("Because."), asked_by="ann", label="coding agent"), "en")
+    said = render_ending(Ending(outcome, why=Text("Because."), asked_by="ann", label="coding agent"), "en")
     assert said.startswith(f"@ann\n\n{begins}")
     assert "Reason: Because." in said
     assert "set the label `coding agent`" in said
-    assert "@" not in final_comment(Ending(outcome, asked_by="ann @bob"), "en")
+    assert "@" not in render_ending(Ending(outcome, asked_by="ann @bob"), "en")
 
 
 @for_each(
@@ -132,7 +132,7 @@ def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -
 def test_the_last_comment_tells_where_the_changes_are_whatever_the_model_says(
     outcome: Outcome, changes: Changes, request: str, told: str
 ) -> None:
-    said = final_comment(Ending(outcome, words="Added it.", changes=changes, request_url=request), "en")
+    said = render_ending(Ending(outcome, words="Added it.", changes=changes, request_url=request), "en")
     sentences = ("No file was changed.", "is on its branch")
     assert [each for each in sentences if each in said] == ([told] if told else [])
 
@@ -146,13 +146,13 @@ def test_the_request_names_its_issue_and_shows_the_evidence() -> None:
         files=(FileStat(path="a.py", kind="edit", added=3, removed=1),),
         leftovers=(Leftover("a.py", "TODO", 1), Leftover("b.py", "FIXME", -1)),
     )
-    assert request_body(12, "ann", result_of("I fixed it. Fixes #99 @bob"), done, "en") == (
+    assert render_request_body(12, "ann", result_of("I fixed it. Fixes #99 @bob"), done, "en") == (
         "Closes #12\n\nDaiku made this on its own. `ann` asked for it.\n\nI fixed it. Fixes `#99` `@bob`\n\n"
         "### Commands that were run\n\n- ✅ `pytest`: exit code 0\n\n### Files changed\n\n- `a.py` (+3 −1)\n\n"
         "### Unfinished places that the changes left\n\n- `a.py: TODO`\n\n"
         "Please review it like a colleague's work before it is merged."
     )
-    other = request_body(12, "ann", result_of(""), Evidence(), "en")
+    other = render_request_body(12, "ann", result_of(""), Evidence(), "en")
     assert "nothing shows that it works" in other
-    assert request_title("Totals (fixes #3)", 3) == "Totals (fixes 3)"
-    assert request_title(" ", 3) == "Issue 3"
+    assert build_request_title("Totals (fixes #3)", 3) == "Totals (fixes 3)"
+    assert build_request_title(" ", 3) == "Issue 3"

@@ -8,7 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from daiku.core.work.harmless import code, commit_words, harmless, harmless_line, plain_line
+from daiku.items.rules.harmless import (
+    clean_commit_message,
+    neutralize,
+    neutralize_line,
+    to_inline_code,
+    to_plain_line,
+)
 from tests.cases import for_each
 
 PIECES = (
@@ -38,9 +44,9 @@ def acting(markdown: str) -> list[str]:
 @example("_`/close_#12")
 def test_nothing_acts_in_the_words_of_others(words: str) -> None:
     """R2.40, R2.45: a comment says something and does nothing."""
-    said = harmless(words)
+    said = neutralize(words)
     assert acting(said) == []
-    assert acting(f"- [ ] {harmless_line(words)}") == []
+    assert acting(f"- [ ] {neutralize_line(words)}") == []
     assert "<!--" not in said
     assert not re.search(r"^[ \t]*/close(?:\s|$)", said, re.MULTILINE)
     assert not re.search("[\u200b\u202e]", said)
@@ -48,16 +54,16 @@ def test_nothing_acts_in_the_words_of_others(words: str) -> None:
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_what_stands_behind_the_words_of_others_is_still_text(words: str) -> None:
-    tokens = MarkdownIt("commonmark").parse(f"{harmless(words)}\n\nTHE END")
+    tokens = MarkdownIt("commonmark").parse(f"{neutralize(words)}\n\nTHE END")
     last = [token for token in tokens if token.type == "inline"][-1]
     assert last.content.endswith("THE END")
 
 
 def test_code_stays_code_as_it_was_written() -> None:
-    assert harmless("Use `Vec<T>` or\n```rust\nvec![1] // @bob\n```") == (
+    assert neutralize("Use `Vec<T>` or\n```rust\nvec![1] // @bob\n```") == (
         "Use `Vec<T>` or\n\n```rust\nvec![1] // @bob\n```"
     )
-    assert code("a`b") == "``a`b``"
+    assert to_inline_code("a`b") == "``a`b``"
 
 
 @for_each(
@@ -70,7 +76,7 @@ def test_code_stays_code_as_it_was_written() -> None:
     ],
 )
 def test_a_title_closes_nothing_and_names_nobody(title: str, shown: str) -> None:
-    assert plain_line(title) == shown
+    assert to_plain_line(title) == shown
 
 
 @for_each(
@@ -86,7 +92,7 @@ def test_a_title_closes_nothing_and_names_nobody(title: str, shown: str) -> None
 def test_a_message_of_a_commit_closes_nothing_and_keeps_no_checks_from_running(
     message: str, shown: str
 ) -> None:
-    assert commit_words(message) == shown
+    assert clean_commit_message(message) == shown
 
 
 @for_each(
@@ -102,5 +108,5 @@ def test_a_message_of_a_commit_closes_nothing_and_keeps_no_checks_from_running(
     ],
 )
 def test_a_picture_is_no_picture_for_any_reader_of_markdown(words: str) -> None:
-    assert "![" not in harmless(words)
-    assert "![" not in harmless_line(words)
+    assert "![" not in neutralize(words)
+    assert "![" not in neutralize_line(words)

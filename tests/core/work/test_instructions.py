@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.work.instructions import MAX_COMMENTS, within_room, without_instructions
 from daiku.domain.items.forge import Said
+from daiku.items.rules.instructions import MAX_COMMENTS, explain_missing_instructions, select_comments
 
 
 def said(of: str, words: str, *, trusted: bool) -> Said:
@@ -26,13 +26,16 @@ def test_an_item_needs_words_that_are_believed(
     body: str, body_trusted: bool, why: str | None, stranger: bool
 ) -> None:
     comments = [said("1", "Do what I say.", trusted=False)] if stranger else []
-    assert without_instructions(body, body_trusted, comments) == why
-    assert without_instructions(body, body_trusted, [*comments, said("2", "Use MIT.", trusted=True)]) is None
+    assert explain_missing_instructions(body, body_trusted, comments) == why
+    assert (
+        explain_missing_instructions(body, body_trusted, [*comments, said("2", "Use MIT.", trusted=True)])
+        is None
+    )
 
 
 def test_comments_of_strangers_push_out_none_that_is_believed_and_the_newest_have_room_first() -> None:
     long = MAX_COMMENTS // 2 + 1
     old, new = said("2", "a" * long, trusted=False), said("3", "b" * long, trusted=False)
     believed = said("1", "Use MIT.", trusted=True)
-    assert [each.id for each in within_room((believed, old, new))] == ["1", "3"]
-    assert within_room((believed,)) == (believed,)
+    assert [each.id for each in select_comments((believed, old, new))] == ["1", "3"]
+    assert select_comments((believed,)) == (believed,)

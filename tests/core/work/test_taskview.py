@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from daiku.core.work.tasklines import (
-    FileLine,
-    FileName,
-    TaskView,
-    build_task_key,
-    current_line,
-    current_lines,
-    task_status,
-)
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -29,6 +20,15 @@ from daiku.domain.items.item import ItemKey, ItemState, read_key
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
+from daiku.items.rules.tasklines import (
+    FileLine,
+    FileName,
+    TaskView,
+    build_current_line,
+    build_current_lines,
+    build_task_key,
+    to_task_status,
+)
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -117,7 +117,7 @@ def test_a_plan_is_a_line_and_so_is_every_change_of_it() -> None:
 def test_a_line_of_the_conversation_has_the_form_of_openai() -> None:
     """S2C.12: role and content, the name of a tool for its result alone, calls with their results."""
     view, _ = play(*START, *called(1))
-    lines = [current_line(message) for message in view.state.conversation.messages]
+    lines = [build_current_line(message) for message in view.state.conversation.messages]
     assert [set(line) for line in lines] == [
         {"role", "content"},
         {"role", "content", "tool_calls"},
@@ -125,7 +125,7 @@ def test_a_line_of_the_conversation_has_the_form_of_openai() -> None:
     ]
     calls: Any = lines[1]["tool_calls"]
     assert calls[0]["function"] == {"name": "files__read", "arguments": '{"path": "1.txt"}'}
-    assert not current_lines("", ())
+    assert not build_current_lines("", ())
 
 
 @for_each(
@@ -155,7 +155,7 @@ def test_every_kind_of_item_has_its_key(item: str, kind: str, owner: str, repo: 
 
 def test_every_state_of_an_item_is_a_status_of_its_task() -> None:
     """S2C.7: running, completed, failed; and what the specification lacks: paused and stopped."""
-    found = {state: task_status(state, begun=True) for state in get_args(ItemState)}
+    found = {state: to_task_status(state, was_started=True) for state in get_args(ItemState)}
     assert found == {
         "queued": "paused",
         "processing": "running",
@@ -166,4 +166,4 @@ def test_every_state_of_an_item_is_a_status_of_its_task() -> None:
         "dead": "failed",
         "stopped": "stopped",
     }
-    assert task_status("queued", begun=False) == "queued"
+    assert to_task_status("queued", was_started=False) == "queued"

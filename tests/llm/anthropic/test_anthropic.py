@@ -16,8 +16,8 @@ from daiku.domain.errors import (
     StreamCutError,
 )
 from daiku.domain.messages import AssistantMessage, ToolMessage
-from daiku.llm.provider import Provider
-from daiku.llm.transport.history import UNANSWERED
+from daiku.models.provider import Provider
+from daiku.models.transport.history import UNANSWERED
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (

@@ -20,8 +20,8 @@ from daiku.domain.errors import (
 )
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
-from daiku.llm.gemini.encode import NO_SIGNATURE, parameters
-from daiku.llm.provider import Provider
+from daiku.models.gemini.encode import NO_SIGNATURE, convert_schema
+from daiku.models.provider import Provider
 from tests.llm.conftest import Closing
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (
@@ -383,12 +383,12 @@ async def test_a_base_url_with_a_version_is_left_as_it_is(model_server: ModelSer
 
 
 def test_a_tool_without_arguments_has_no_parameters() -> None:
-    assert parameters({"type": "object", "properties": {}}) is None
+    assert convert_schema({"type": "object", "properties": {}}) is None
 
 
 def test_an_argument_with_any_keys_is_asked_for_as_text() -> None:
     args: Any = {"type": "object", "description": "that tool's arguments"}
-    found = parameters(
+    found = convert_schema(
         {"type": "object", "properties": {"args": args, "list": {"type": "array", "items": args}}}
     )
     assert found is not None
@@ -419,7 +419,7 @@ def test_schemas_keep_what_they_mean_in_what_gemini_takes() -> None:
         },
         "required": ["edits", "absent"],
     }
-    assert parameters(schema) == {
+    assert convert_schema(schema) == {
         "type": "object",
         "properties": {
             "edits": {
@@ -470,7 +470,7 @@ _JSON = st.recursive(
 
 @given(st.dictionaries(_KEYS, _JSON, max_size=5))
 def test_no_schema_breaks_the_cleaning_and_nothing_unknown_is_left(schema: dict[str, Any]) -> None:
-    cleaned = parameters(schema)
+    cleaned = convert_schema(schema)
     for node in nodes(cleaned) if cleaned is not None else []:
         assert not {"$ref", "oneOf", "allOf", "const", "additionalProperties"} & set(node)
         assert set(node.get("required", [])) <= set(node.get("properties", {}))

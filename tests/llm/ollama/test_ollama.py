@@ -8,8 +8,8 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
-from daiku.llm.provider import Provider
-from daiku.llm.transport.addresses import ollama_address
+from daiku.models.provider import Provider
+from daiku.models.transport.addresses import normalize_ollama_address
 from tests.cases import for_each
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document
@@ -363,4 +363,4 @@ async def test_a_key_for_a_server_behind_a_gate_is_sent(model_server: ModelServe
     ],
 )
 def test_every_form_of_the_address_is_understood(given: str, expected: str) -> None:
-    assert ollama_address(given) == expected
+    assert normalize_ollama_address(given) == expected

@@ -38,11 +38,11 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.choice import Probe, resolve_model
-from daiku.llm.openai.chat_request import PROTOCOL
-from daiku.llm.provider import Provider
-from daiku.llm.table import LLMSettings
-from daiku.llm.transport.addresses import openai_base_url
+from daiku.models.choice import Probe, resolve_model
+from daiku.models.openai.chat_request import PROTOCOL
+from daiku.models.provider import Provider
+from daiku.models.table import LLMSettings
+from daiku.models.transport.addresses import openai_url_normalizer
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events
@@ -591,7 +591,7 @@ def test_compatible_needs_an_address() -> None:
     ],
 )
 def test_an_address_is_understood_as_people_write_it(given: str, address: str) -> None:
-    assert openai_base_url("http://default/v1")(given) == address
+    assert openai_url_normalizer("http://default/v1")(given) == address
 
 
 # --- Responses --------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMError
-from daiku.llm.transport.addresses import (
-    anthropic_address,
+from daiku.models.transport.addresses import (
+    base_url_normalizer,
     join_url,
-    normalized_base_url,
-    ollama_address,
-    openai_base_url,
-    public_address,
+    normalize_anthropic_address,
+    normalize_ollama_address,
+    openai_url_normalizer,
+    strip_credentials,
     strip_version,
 )
 from tests.cases import for_each
@@ -60,27 +60,32 @@ def test_a_path_is_joined_to_an_address(base: str, path: str, url: str) -> None:
     ],
 )
 def test_an_address_keeps_its_query_and_credentials(given_address: str, address: str) -> None:
-    assert openai_base_url("http://default/v1")(given_address) == address
+    assert openai_url_normalizer("http://default/v1")(given_address) == address
 
 
 def test_other_providers_addresses_are_understood_alike() -> None:
-    assert anthropic_address("http://h/anthropic/v1/?key=1#x") == "http://h/anthropic?key=1"
-    assert anthropic_address("") == "https://api.anthropic.com"
-    assert normalized_base_url("https://d")("h:1/x/?a=1") == "http://h:1/x?a=1"
-    assert ollama_address("http://u:p@h:1/v1?token=1") == "http://u:p@h:1?token=1"
-    assert ollama_address("[::1]") == "http://[::1]:11434"
-    assert ollama_address("http://h:x") == "http://h:x"
+    assert normalize_anthropic_address("http://h/anthropic/v1/?key=1#x") == "http://h/anthropic?key=1"
+    assert normalize_anthropic_address("") == "https://api.anthropic.com"
+    assert base_url_normalizer("https://d")("h:1/x/?a=1") == "http://h:1/x?a=1"
+    assert normalize_ollama_address("http://u:p@h:1/v1?token=1") == "http://u:p@h:1?token=1"
+    assert normalize_ollama_address("[::1]") == "http://[::1]:11434"
+    assert normalize_ollama_address("http://h:x") == "http://h:x"
     assert strip_version("http://h/v1?a=1") == "http://h?a=1"
 
 
 def test_credentials_are_not_shown() -> None:
-    assert public_address("http://u:p@h:1/v1?key=secret#x") == "http://h:1/v1"
-    assert public_address("http://[::1") == ""
+    assert strip_credentials("http://u:p@h:1/v1?key=secret#x") == "http://h:1/v1"
+    assert strip_credentials("http://[::1") == ""
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_an_address_or_stays_as_it_is(text: str) -> None:
-    for complete in (openai_base_url(), normalized_base_url(""), anthropic_address, ollama_address):
+    for complete in (
+        openai_url_normalizer(),
+        base_url_normalizer(""),
+        normalize_anthropic_address,
+        normalize_ollama_address,
+    ):
         assert isinstance(complete(text), str)
 
 

@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.toolnames import NameMap
-from daiku.llm.transport.calls import CallParts, parse_arguments, whole_calls, wire_id
+from daiku.models.transport.calls import CallParts, build_calls, parse_arguments, shorten_call_id
+from daiku.run.rules.calls.toolnames import NameMap
 from tests.cases import for_each
 
 
@@ -47,12 +47,12 @@ def test_a_name_is_whole_however_it_comes(pieces: list[str]) -> None:
     part = CallParts(id="a")
     for piece in pieces:
         part.add_name(piece)
-    assert whole_calls([part], NameMap())[0].tool == "files/read"
+    assert build_calls([part], NameMap())[0].tool == "files/read"
 
 
 def test_ids_fit_the_service_and_stay_the_same() -> None:
     long = "toolu_" + "x" * 80
-    assert wire_id("call_1", 40) == "call_1"
-    assert wire_id(long, 40) == wire_id(long, 40)
-    assert len(wire_id(long, 40)) <= 40
-    assert wire_id("a b", 40) != "a b"
+    assert shorten_call_id("call_1", 40) == "call_1"
+    assert shorten_call_id(long, 40) == shorten_call_id(long, 40)
+    assert len(shorten_call_id(long, 40)) <= 40
+    assert shorten_call_id("a b", 40) != "a b"

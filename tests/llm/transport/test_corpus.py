@@ -10,7 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from daiku.domain.errors import LLMAuthError, LLMError, StreamCutError
-from daiku.llm.transport.failures import from_status
+from daiku.models.transport.failures import from_status
 from tests.llm.corpus import LLM, PROTOCOLS, SERVICE, Heard, Record, decode, files, records
 
 # Recorded provider traffic is never committed; CI has the folder next to its clone.

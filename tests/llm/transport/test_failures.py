@@ -18,9 +18,9 @@ from daiku.domain.errors import (
     LLMRequestError,
     LLMTimeoutError,
 )
-from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.failures import from_body, from_status
-from daiku.llm.transport.service import Service
+from daiku.models.transport.client_errors import from_exception
+from daiku.models.transport.failures import from_body, from_status
+from daiku.models.transport.service import Service
 from daiku.texts.text import render
 from tests.cases import for_each
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.llm.transport.stream import (
-    LineCutter,
-    SseCutter,
+from daiku.models.transport.stream import (
+    LineParser,
     SseEvent,
-    TextMender,
+    SseParser,
+    SurrogateReplacer,
     encode_json,
-    mend,
     parse_json,
+    replace_surrogates,
 )
 from tests.cases import for_each
 from tests.timing import cpu_seconds
@@ -52,7 +52,7 @@ def test_events_are_the_same_in_every_framing(
     events: list[tuple[str, list[str]]], end: str, comments: bool, bom: bool, sizes: list[int]
 ) -> None:
     body = (b"\xef\xbb\xbf" if bom else b"") + framed(events, end, comments)
-    cutter = SseCutter()
+    cutter = SseParser()
     found = [event for piece in in_pieces(body, sizes) for event in cutter.feed(piece)] + cutter.flush()
     assert found == [SseEvent(name, "\n".join(data).encode()) for name, data in events]
     assert cutter.document is None
@@ -61,24 +61,24 @@ def test_events_are_the_same_in_every_framing(
 @given(st.dictionaries(texts, texts, min_size=1), cuts)
 def test_a_json_document_is_kept_whole(document: dict[str, str], sizes: list[int]) -> None:
     body = b"\n  " + json.dumps(document, indent=1).encode()
-    cutter = SseCutter()
+    cutter = SseParser()
     assert [event for piece in in_pieces(body, sizes) for event in cutter.feed(piece)] == []
     assert json.loads(cutter.document or b"") == document
 
 
 def test_a_last_event_without_its_blank_line_is_found_at_the_end() -> None:
-    cutter = SseCutter()
+    cutter = SseParser()
     assert cutter.feed(b"data: 1\n\ndata: [DO") == [SseEvent("", b"1")]
     assert cutter.feed(b"NE]") == []
     assert cutter.flush() == [SseEvent("", b"[DONE]")]
 
 
 def test_a_bare_json_error_between_events_is_an_event() -> None:
-    assert SseCutter().feed(b'data: {}\n\n{"error": "x"}\n\n')[1].data == b'{"error": "x"}'
+    assert SseParser().feed(b'data: {}\n\n{"error": "x"}\n\n')[1].data == b'{"error": "x"}'
 
 
 def test_an_error_in_a_field_of_its_own_is_an_error_event() -> None:
-    (event,) = SseCutter().feed(b'error: {"code": 400, "message": "the context is full"}\n\n')
+    (event,) = SseParser().feed(b'error: {"code": 400, "message": "the context is full"}\n\n')
     assert parse_json(event.data) == {"error": {"code": 400, "message": "the context is full"}}
 
 
@@ -87,13 +87,13 @@ def test_lines_are_the_same_in_every_framing(
     values: list[dict[str, str]], end: str, sizes: list[int]
 ) -> None:
     body = b"\xef\xbb\xbf" + end.join(json.dumps(value, ensure_ascii=False) for value in values).encode()
-    cutter = LineCutter()
+    cutter = LineParser()
     lines = [line for piece in in_pieces(body, sizes) for line in cutter.feed(piece)] + cutter.flush()
     assert [json.loads(line) for line in lines] == values
 
 
-@for_each("cutter", [SseCutter(), LineCutter()])
-def test_one_huge_event_in_small_pieces_takes_linear_time(cutter: SseCutter | LineCutter) -> None:
+@for_each("cutter", [SseParser(), LineParser()])
+def test_one_huge_event_in_small_pieces_takes_linear_time(cutter: SseParser | LineParser) -> None:
     def seconds(size: int) -> float:
         pieces = [b"x" * 16] * (size // 16)
 
@@ -113,13 +113,13 @@ def test_one_huge_event_in_small_pieces_takes_linear_time(cutter: SseCutter | Li
 def test_text_that_was_cut_between_surrogates_is_whole_again(text: str, sizes: list[int]) -> None:
     halves = text.encode("utf-16", "surrogatepass")[2:]
     units = "".join(chr(halves[i] | halves[i + 1] << 8) for i in range(0, len(halves), 2))
-    mender = TextMender()
+    mender = SurrogateReplacer()
     at, out, turn = 0, "", 0
     while at < len(units):
         out += mender.feed(units[at : at + sizes[turn % len(sizes)]])
         at += sizes[turn % len(sizes)]
         turn += 1
-    assert out + mender.flush() == mend(text)
+    assert out + mender.flush() == replace_surrogates(text)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=10))

@@ -9,14 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import Reply, Restarted
-from daiku.llm.openai.chat import ChatDecoder
-from daiku.llm.transport.service import Service
-from daiku.llm.transport.stream import encode_json
-from daiku.llm.transport.wire import stream_reply
+from daiku.models.openai.chat import ChatDecoder
+from daiku.models.transport.service import Service
+from daiku.models.transport.stream import encode_json
+from daiku.models.transport.wire import stream_reply
+from daiku.run.rules.calls.toolnames import NameMap
 from tests.llm.doors import DOORS, Door
 from tests.llm.server import LEAVE, Answer, ModelServer
 from tests.llm.talk import closing, request

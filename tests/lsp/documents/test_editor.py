@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from daiku.core.text.positions import line_starts, offset_of
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.runs import Position
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.lsp.documents.editor import EditorWorkspace
-from daiku.lsp.documents.editor_queries import ClientEditor
-from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.initialize import Offer, to_path
-from daiku.lsp.server import serve
+from daiku.edits.rules.positions import find_line_starts, to_offset
+from daiku.fronts.lsp.documents.editor import EditorWorkspace
+from daiku.fronts.lsp.documents.editor_queries import ClientEditor
+from daiku.fronts.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.initialize import Offer, to_path
+from daiku.fronts.lsp.server import serve
 from tests.lsp.conftest import started
 from tests.lsp.pair import Answered, Client
 
@@ -21,7 +21,7 @@ from tests.lsp.pair import Answered, Client
 @pytest.fixture(autouse=True)
 def prompt_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     """These editors say at once what they have to say, or never."""
-    monkeypatch.setattr("daiku.lsp.documents.editor.REPORT_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.fronts.lsp.documents.editor.REPORT_SECONDS", 0.05)
 
 
 FULL: dict[str, Any] = {
@@ -108,8 +108,8 @@ class FakeEditor:
 
 
 def splice(text: str, edit: Any) -> str:
-    starts = line_starts(text)
-    a, b = (offset_of(text, starts, Position(**edit["range"][e]), "utf-16") for e in ("start", "end"))
+    starts = find_line_starts(text)
+    a, b = (to_offset(text, starts, Position(**edit["range"][e]), "utf-16") for e in ("start", "end"))
     return text[:a] + edit["newText"] + text[b:]
 
 

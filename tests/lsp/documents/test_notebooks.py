@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.notebooks.celltext import as_text, merge_text
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.work.patches import FileChange
-from daiku.lsp.documents.editor_queries import ClientEditor
-from daiku.lsp.documents.notebooks import place_of
-from daiku.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.documents.editor_queries import ClientEditor
+from daiku.fronts.lsp.documents.notebooks import document_name
+from daiku.fronts.lsp.documents.open_documents import to_uri
+from daiku.tools.rules.notebooks.celltext import merge_cell_text, to_cell_text
 from tests.core.notebooks.test_celltext import cell, notebook
 from tests.lsp.documents.test_editor import Set, build
 
@@ -71,9 +71,9 @@ async def opened(root: Path) -> tuple[Set, Cells]:
 
 
 def change(old: str, before: str, after: str) -> FileChange:
-    text = as_text(old) or ""
+    text = to_cell_text(old) or ""
     assert before in text
-    new = merge_text(old, text.replace(before, after))
+    new = merge_cell_text(old, text.replace(before, after))
     assert isinstance(new, str)
     return FileChange(path="n.ipynb", kind="edit", old=old, new=new)
 
@@ -147,7 +147,7 @@ async def test_problems_in_a_cell_name_the_notebook_the_line_that_a_model_reads_
     at.client.on["daiku/editor/diagnostics"] = lambda _: {"diagnostics": [item]}
     editor = ClientEditor(at.client.protocol, at.files._documents, at.files)
     (found,) = await editor.settled(["n.ipynb"])
-    lines = (as_text(RAW) or "").split("\n")
+    lines = (to_cell_text(RAW) or "").split("\n")
     assert lines[found.range.start.line] == "x"
     assert (found.path, found.cell) == ("n.ipynb", 2)
     assert at.client.said("daiku/editor/diagnostics") == [{"settle": [to_uri(workspace / "n.ipynb")]}]
@@ -172,6 +172,6 @@ async def test_a_cell_is_named_by_its_notebook_and_number(workspace: Path) -> No
         if p["uri"] == name
         else {}
     )
-    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#W1") == f"{name}#cell=2"
-    assert await place_of(c, f"vscode-notebook-cell:{workspace}/n.ipynb#gone") == name
-    assert await place_of(c, "file:///a.py#x") == "file:///a.py#x"
+    assert await document_name(c, f"vscode-notebook-cell:{workspace}/n.ipynb#W1") == f"{name}#cell=2"
+    assert await document_name(c, f"vscode-notebook-cell:{workspace}/n.ipynb#gone") == name
+    assert await document_name(c, "file:///a.py#x") == "file:///a.py#x"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daiku import api
-from daiku.core.changes.changemap import apply_map
-from daiku.lsp.documents.open_documents import to_uri
+from daiku.edits.rules.changes.changemap import apply_map
+from daiku.fronts.lsp.documents.open_documents import to_uri
 from tests.agents.drafting.revising import SCORES, drafted, issues, said
 from tests.lsp.conftest import connected
 from tests.lsp.documents.test_editor import FULL, FakeEditor, splice

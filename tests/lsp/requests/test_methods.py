@@ -10,7 +10,7 @@ import pytest
 
 from daiku import api
 from daiku.domain.runs import RunResult
-from daiku.lsp.requests.methods import METHODS
+from daiku.fronts.lsp.requests.methods import METHODS
 from tests.lsp.conftest import connected, started
 
 Script = Callable[..., str]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from daiku import api
-from daiku.agents.coding.planner import planner_request
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Event, PlanEvent, RunStarted
 from daiku.domain.work.plans import Plan
+from daiku.team.coding.planner import find_planner_request
 from tests.lsp.conftest import connected
 from tests.runs.nested.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
 
@@ -106,12 +106,12 @@ def test_who_works_a_plan_is_told_what_the_planner_was_asked() -> None:
         return [Chunk(1, "", "ses_1", f"run_{agent}", agent, event, encode_event(event)) for event in events]
 
     planned = record("planner", RunStarted(prompt="Add Roman numerals, with a test."), PlanEvent(plan=plan))
-    assert planner_request(plan, planned) == "Add Roman numerals, with a test."
+    assert find_planner_request(plan, planned) == "Add Roman numerals, with a test."
     changed = record("team", RunStarted(prompt="Something else"), PlanEvent(plan=plan))
-    assert planner_request(plan, [*planned, *changed]) == "Add Roman numerals, with a test."
+    assert find_planner_request(plan, [*planned, *changed]) == "Add Roman numerals, with a test."
     by_the_coordinator = record("coordinator", RunStarted(prompt="Yes."), PlanEvent(plan=other))
-    assert planner_request(other, [*planned, *by_the_coordinator]) == "Numerals"
-    assert planner_request(plan, []) == "Numerals", "imported"
+    assert find_planner_request(other, [*planned, *by_the_coordinator]) == "Numerals"
+    assert find_planner_request(plan, []) == "Numerals", "imported"
 
 
 async def test_a_plan_is_imported_into_a_conversation_and_refused_without_steps(

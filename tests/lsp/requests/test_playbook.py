@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.playbook import Delta, LearntFrom, Observation
-from daiku.playbook.repository import Playbooks, open_playbooks
+from daiku.playbook.repository import PlaybookStores, open_playbooks
 from daiku.settings import home
 from daiku.trace.stores import open_stores
 from tests.cli.conftest import call
@@ -21,7 +21,7 @@ SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"  # of no one
 
 
 @pytest.fixture
-def playbooks(daiku_home: Path, workspace: Path) -> Iterator[Playbooks]:
+def playbooks(daiku_home: Path, workspace: Path) -> Iterator[PlaybookStores]:
     """The same playbooks, as another process has them."""
     stores = open_stores(home(os.environ) / "daiku.db", str)
     yield open_playbooks(stores.database, (workspace,))
@@ -36,7 +36,7 @@ def add(content: str, **fields: Any) -> Delta:
 
 @pytest.mark.parametrize(("locale", "label"), [("en", "Keywords"), ("ja-JP", "キーワード")])
 async def test_the_keywords_in_a_difference_are_called_so_in_the_clients_language(
-    workspace: Path, playbooks: Playbooks, locale: str, label: str
+    workspace: Path, playbooks: PlaybookStores, locale: str, label: str
 ) -> None:
     """The tree, its diff and its tooltip show these lines as they are."""
     async with connected(workspace, client={"locale": locale}) as server:
@@ -52,7 +52,7 @@ async def test_the_keywords_in_a_difference_are_called_so_in_the_clients_languag
 
 
 async def test_a_bullet_is_added_listed_changed_disabled_and_enabled(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     async with connected(workspace) as server:
         ask = server.client.request
@@ -80,7 +80,7 @@ async def test_a_bullet_is_added_listed_changed_disabled_and_enabled(
 
 
 async def test_the_persons_own_playbook_stands_beside_that_of_the_repository(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     async with connected(workspace) as server:
         ask = server.client.request
@@ -99,7 +99,7 @@ async def test_the_persons_own_playbook_stands_beside_that_of_the_repository(
 
 
 async def test_what_waits_is_shown_with_its_difference_and_the_place_that_it_was_learnt_in(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     assert playbooks.repository is not None
     async with connected(workspace) as server:
@@ -137,7 +137,7 @@ async def test_what_waits_is_shown_with_its_difference_and_the_place_that_it_was
 
 
 async def test_what_runs_showed_is_told_with_its_place_and_what_rests_is_named(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     """B3.2."""
     assert playbooks.repository is not None
@@ -157,7 +157,7 @@ async def test_what_runs_showed_is_told_with_its_place_and_what_rests_is_named(
 
 
 async def test_a_client_that_watches_is_answered_at_once_and_then_when_another_process_changes_something(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     """B3.4."""
     async with connected(workspace) as server:
@@ -174,10 +174,10 @@ async def test_a_client_that_watches_is_answered_at_once_and_then_when_another_p
 
 
 async def test_what_a_run_taught_stands_in_its_session_when_the_watch_answers(
-    workspace: Path, playbooks: Playbooks, script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    workspace: Path, playbooks: PlaybookStores, script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream of a run ends with it: what it taught is fetched by who hears that the playbook has changed."""
-    monkeypatch.setattr("daiku.lsp.requests.playbook.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.LOOK_SECONDS", 0.0)
     (workspace / "Makefile").write_text("check:\n\t@echo 4 passed\n")
     commands = ({"calls": [call("shell/run", command=f"make {name}")]} for name in ("test", "check"))
     model = script(*commands, {"text": "They pass."})
@@ -196,16 +196,18 @@ async def test_what_a_run_taught_stands_in_its_session_when_the_watch_answers(
 
 
 async def test_a_client_that_watches_is_answered_in_the_end_though_nothing_changes(
-    workspace: Path, playbooks: Playbooks, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, playbooks: PlaybookStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.lsp.requests.playbook.LONGEST", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.LONGEST", 0.0)
     async with connected(workspace) as server:
         first = await server.client.request("daiku/playbook/watch", {})
         again = await server.client.request("daiku/playbook/watch", {"revision": first["revision"]})
         assert again == first
 
 
-async def test_secrets_are_taken_out_of_what_a_person_adds(workspace: Path, playbooks: Playbooks) -> None:
+async def test_secrets_are_taken_out_of_what_a_person_adds(
+    workspace: Path, playbooks: PlaybookStores
+) -> None:
     async with connected(workspace) as server:
         given = {"section": "environment", "content": f"Use {SECRET}", "keywords": [SECRET], "propose": True}
         made = await server.client.request("daiku/playbook/add", given)
@@ -240,7 +242,7 @@ async def test_what_cannot_be_is_refused_in_a_sentence(
 
 
 async def test_of_many_changes_only_the_newest_are_told_where_that_is_asked(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     """A view of ten thousand lessons shows the last of what was decided; the rest is not worked out."""
     assert playbooks.repository is not None
@@ -275,7 +277,7 @@ async def test_params_of_a_wrong_type_are_invalid_params(
 
 
 async def test_a_workspace_without_trust_shows_and_changes_no_playbook_but_the_persons_own(
-    workspace: Path, playbooks: Playbooks
+    workspace: Path, playbooks: PlaybookStores
 ) -> None:
     """B3.4: Safety: what its files say could make it the repository of another playbook. Nothing of it is noted either."""
     assert playbooks.repository is not None

@@ -7,9 +7,9 @@ from typing import Any
 
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageEvent, ToolOutput
-from daiku.lsp.requests.stream import HOLD_SECONDS, ChunkStream
-from daiku.lsp.wire.frames import Frames
-from daiku.lsp.wire.pipes import FdSink, OutputQueue, read_fd
+from daiku.fronts.lsp.requests.stream import HOLD_SECONDS, ChunkStream
+from daiku.fronts.lsp.wire.frames import Frames
+from daiku.fronts.lsp.wire.pipes import FdSink, OutputQueue, read_fd
 from daiku.texts.text import Text
 from tests.lsp.pair import MemorySink
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.lsp.wire.frames import MAX_BODY, BadFrame, Frames, frame
+from daiku.fronts.lsp.wire.frames import MAX_BODY, BadFrame, Frames, frame
 
 
 def read(*pieces: bytes) -> list[bytes | BadFrame]:

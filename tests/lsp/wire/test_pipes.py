@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from daiku.lsp.wire.pipes import OutputQueue, StreamSink
+from daiku.fronts.lsp.wire.pipes import OutputQueue, StreamSink
 
 
 class Leaving:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
-from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import Protocol
-from daiku.lsp.wire.refused import Refused
+from daiku.fronts.lsp.wire.frames import frame
+from daiku.fronts.lsp.wire.protocol import Protocol
+from daiku.fronts.lsp.wire.refused import RpcError
 from daiku.texts.text import Text
 from tests.cases import examples
 from tests.lsp.pair import Client, retained
@@ -249,7 +249,7 @@ async def test_the_client_may_answer_with_anything() -> None:
         msg_id = client.protocol.next_token
         await client.until(lambda n=msg_id: any(m.get("id") == n for m in client.heard))
         client.send({"jsonrpc": "2.0", "id": msg_id, "error": error})
-        with pytest.raises(Refused):
+        with pytest.raises(RpcError):
             await asked
 
 

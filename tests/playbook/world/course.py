@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from daiku.domain.held import Lesson
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
 from tests.playbook.world.actor import Actor, person_says
 from tests.playbook.world.attempts import Advises, Attempt, Closes, Step, TakesTexts, Task, TellsLessons
 from tests.playbook.world.drawn import HALF_WAY, Convention, World

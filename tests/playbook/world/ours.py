@@ -8,19 +8,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import ParamSpec, TypeVar
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.playbook.refused import Refused
-from daiku.core.state.lessons import render_lessons
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation
-from daiku.llm.tokens import estimate
+from daiku.guard.rules.redact import Redactor
+from daiku.models.tokens import estimate
 from daiku.playbook.learning import Learning, observe_session
-from daiku.playbook.playbooks import Kept, Playbooks
-from daiku.playbook.repository import Playbooks as Opened
+from daiku.playbook.playbooks import PlaybookPair, Playbooks
+from daiku.playbook.repository import PlaybookStores as Opened
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
+from daiku.run.rules.state.lessons import render_lessons
 from daiku.settings.config import PlaybookSettings
 from daiku.texts.text import Text
 from daiku.trace.stores import open_stores
@@ -48,14 +48,14 @@ class Uncounted(PlaybookStore):
     def observe(self, observations: Sequence[Observation]) -> None:
         pass
 
-    def apply(self, delta: Delta) -> Delta | Refused:
+    def apply(self, delta: Delta) -> Delta | ChangeRefusal:
         return delta if delta.type == "tag" else super().apply(delta)
 
 
 class Unmerged(PlaybookStore):
     """A playbook that only grows: what would change a bullet comes beside it, and nothing is merged."""
 
-    def apply(self, delta: Delta) -> Delta | Refused:
+    def apply(self, delta: Delta) -> Delta | ChangeRefusal:
         return delta if delta.type == "merge" else super().apply(_beside(delta))
 
     def propose(self, delta: Delta) -> Delta:
@@ -107,7 +107,7 @@ class Daiku:
         self._reflects = reflects
         self.store = store(database, "repository", "world")
         self._user = PlaybookStore(database, "user", "")
-        self._recalled = Playbooks(self.settings, lambda: Kept(self.store, self._user), self._finder)
+        self._recalled = Playbooks(self.settings, lambda: PlaybookPair(self.store, self._user), self._finder)
         self._loop = asyncio.Runner()
         self._loop.get_loop().set_default_executor(_AtOnce())
 
@@ -133,7 +133,7 @@ class Daiku:
         learning = Learning(
             self.settings.learn, sessions, database, opened, Redactor(()), allows=lambda _: True
         )
-        learning.after(attempt.chunks)
+        learning.learn_from_session(attempt.chunks)
         for change in self.store.deltas("proposed"):
             if change.why in ("corrected", "rejected"):
                 self.store.accept(change.id)
@@ -141,7 +141,7 @@ class Daiku:
     def put_in(self, texts: tuple[str, ...]) -> None:
         for each in texts:
             delta = Delta(id="", type="add", section="project_conventions", content=each, origin="model")
-            assert not isinstance(self.store.apply(delta), Refused)
+            assert not isinstance(self.store.apply(delta), ChangeRefusal)
 
     def close(self) -> None:
         """Let go of the tables."""

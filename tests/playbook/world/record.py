@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -27,6 +25,8 @@ from daiku.domain.events import (
 from daiku.domain.held import Lesson
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.verdict import end_events
 from daiku.texts.text import Text
 from tests.playbook.world.attempts import Step, Task
 from tests.playbook.world.drawn import Kind
@@ -97,7 +97,7 @@ class _Session:
     def end(self, text: str, cited: tuple[str, ...]) -> None:
         said = MessageEvent(role="assistant", text=Text(text), agent=AGENT)
         events = [each.event for each in self.chunks if each.run == self._run()]
-        status = ending(fold([*events, said]), "completed")[1].status
+        status = end_events(fold([*events, said]), "completed")[1].status
         self._add(said, AgentEnd(), RunFinished(status=status, text=Text(text), used_bullets=cited))
 
     def _run(self) -> str:

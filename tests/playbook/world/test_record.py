@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.app import Given, build
-from daiku.core.playbook.evidence.outcome import outcomes_of
-from daiku.core.playbook.lessons.reflect import reflect
+from daiku.app import AppParts, build
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
@@ -27,7 +25,9 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Lesson
-from daiku.runs import RunRequest
+from daiku.playbook.rules.evidence.outcome import judge_runs
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM
 from daiku.workspace.disk import DiskWorkspace
@@ -78,7 +78,9 @@ def _taught(chunks: list[Chunk] | tuple[Chunk, ...]) -> list[tuple[object, ...]]
     """What is learnt from a session, and what it showed of lessons."""
     lessons = [(each.content, each.why, each.section, len(each.evidence)) for each in reflect(chunks)]
     showed = [
-        (b.seen.bullet, b.seen.verdict, b.seen.why) for each in outcomes_of(chunks) for b in each.bullets
+        (b.observation.bullet, b.observation.verdict, b.observation.why)
+        for each in judge_runs(chunks)
+        for b in each.bullets
     ]
     return [*lessons, *showed]
 
@@ -125,7 +127,7 @@ async def _really(
         ),
         workspace=DiskWorkspace((folder,)),
         home=folder.parent / "home",
-        given=Given(model=FakeLLM(*_calls(task, kind, steps, LESSON), end, "I see."), plugins=False),  # type: ignore[arg-type]  # replies of words and calls
+        parts=AppParts(model=FakeLLM(*_calls(task, kind, steps, LESSON), end, "I see."), plugins=False),  # type: ignore[arg-type]  # replies of words and calls
     )
     assert learn(app, ADVICE + " " + task.prompt) == LESSON
     watch = Watch()
@@ -138,7 +140,7 @@ async def _really(
     result = await going
     if kind == "ending" and steps[-1].code:
         await app.reviews.decide(result.session_id, "reject", steps[-1].action, None)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         await app.runs.run(RunRequest(steps[-1].said, session=result.session_id), watch)
     assert app.stores is not None
     chunks = app.stores.journal.chunks(result.session_id)

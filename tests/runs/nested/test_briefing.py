@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.table import find_agent
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import UsageError
@@ -15,7 +14,8 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs.nested.briefing import FILE_LIMIT, MOST_NAMED, brief_from, write_request
+from daiku.run.nested.briefing import FILE_LIMIT, MOST_NAMED, brief_from, write_request
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each

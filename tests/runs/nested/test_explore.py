@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.text.words import limit_words
 from daiku.domain.events import HandoffEnd, HandoffStart, RunFinished, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import Usage
 from daiku.domain.runs import Mode, RunLimits
-from daiku.runs import RunRequest
-from daiku.runs.nested import briefing
-from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
-from daiku.runs.recorded.replay import replay
-from daiku.runs.services import RunServices
+from daiku.run.nested import briefing
+from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.services import RunServices
+from daiku.texts.rules.words import limit_words
 from tests.agents.acting import app_with, in_protocol
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -338,13 +338,21 @@ async def test_the_asking_window_stays_several_times_smaller(tmp_path: Path) -> 
     ]
     reads: list[Json] = [
         {"tool": "files/read", "args": {"path": path}}
-        for path in ("guard/guard.py", "calls/arguments.py", "run/decide.py", "state/fold.py")
+        for path in (
+            "guard/rules/guard.py",
+            "run/rules/calls/arguments.py",
+            "run/rules/decide.py",
+            "run/rules/state/fold.py",
+        )
     ]
-    found = "The verdict is made in guard/guard.py; arguments are parsed in calls/arguments.py:47. " * 30
-    core = ROOT / "server" / "daiku" / "core"
+    found = (
+        "The verdict is made in guard/rules/guard.py; arguments are parsed in run/rules/calls/arguments.py:47. "
+        * 30
+    )
+    server = ROOT / "server" / "daiku"
 
     async def window(*lines: Json) -> int:
-        app = make_app(tmp_path, *lines, project=core, home=tmp_path / "home")
+        app = make_app(tmp_path, *lines, project=server, home=tmp_path / "home")
         result, watch = await run(app)
         assert result.text == "Told."
         own = [c.event for c in watch.chunks if c.parent is None and isinstance(c.event, Usage)]

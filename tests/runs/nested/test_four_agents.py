@@ -24,7 +24,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.work.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch

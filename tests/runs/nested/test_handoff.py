@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daiku.domain.events import ApprovalAsked, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 

@@ -11,7 +11,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import MessageEvent, RunFinished, ToolCallEvent, ToolResponse
 from daiku.domain.runs import RunLimits, RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.runs.nested import worktrees
-from daiku.runs.nested.worktrees import sweep
+from daiku.run.nested import worktrees
+from daiku.run.nested.worktrees import sweep
 from daiku.settings.config import Config
 from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.tools.git import worktrees as git_worktrees
@@ -25,10 +25,10 @@ def test_a_copy_of_which_a_part_stays_is_noted_until_it_is_gone(tmp_path: Path, 
     (folder / "wt_1.of").write_text(str(tmp_path), "utf-8")
 
     def discard(place: Path, top: Path, *, settle: float = 0.0) -> bool:
-        return place.name != stays and git_worktrees.discard(place, top, settle=settle)
+        return place.name != stays and git_worktrees.discard_worktree(place, top, settle=settle)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(worktrees, "discard", discard)
+        patched.setattr(worktrees, "discard_worktree", discard)
         sweep(folder)
     assert sorted(p.name for p in folder.iterdir()) == sorted([stays, "wt_1.of", "wt_1.lock"])
     sweep(folder)
@@ -49,7 +49,7 @@ def test_a_copy_is_discarded_while_git_takes_the_list_of_copies_away(tmp_path: P
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "listdir", look_late)
-        assert git_worktrees.discard(tmp_path / "copy", tmp_path)
+        assert git_worktrees.discard_worktree(tmp_path / "copy", tmp_path)
     assert not listed.exists()
 
 

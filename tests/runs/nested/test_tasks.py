@@ -16,9 +16,9 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import ApprovalAsked, PlanEvent, RunFinished, ToolCallEvent, ToolResponse
 from daiku.domain.work.plans import Plan, Step
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.models.table import LLMSettings
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app

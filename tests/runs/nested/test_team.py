@@ -10,11 +10,6 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state.fold import apply
-from daiku.core.state.machine import MakeCall
-from daiku.core.state.state import State
-from daiku.core.team.moves import next_move
-from daiku.core.team.person import GO_ON, STOP
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -32,8 +27,13 @@ from daiku.domain.messages import Usage
 from daiku.domain.runs import ApprovalMode, RunLimits, RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import apply
+from daiku.run.rules.state.machine import MakeCall
+from daiku.run.rules.state.state import State
+from daiku.team.rules.moves import next_move
+from daiku.team.rules.person import GO_ON, STOP
 from daiku.texts.text import render
 from tests.runs.playing import Watch, make_app
 

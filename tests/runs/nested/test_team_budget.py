@@ -12,8 +12,8 @@ from daiku.domain.config import SandboxSettings
 from daiku.domain.events import MessageEvent
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.nested.test_team import TWO_STEPS

@@ -9,7 +9,7 @@ import pytest
 
 from daiku.domain.events import HandoffEnd, PlanEvent, ToolCallEvent
 from daiku.domain.work.handovers import CommandsRun, EditsMade, Findings, PlanMade, ReportMade
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app
 
 Line = dict[str, Any]

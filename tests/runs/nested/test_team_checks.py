@@ -15,7 +15,7 @@ from daiku.domain.events import InputAsked, PlanEvent, RunStarted, ToolCallEvent
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.nested.test_team import (
     AT_1,
     CODER,

@@ -13,8 +13,8 @@ import pytest
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import PlanEvent, ToolCallEvent
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
+from daiku.models.table import LLMSettings
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from tests.runs.nested.test_team import (
     AT_1,

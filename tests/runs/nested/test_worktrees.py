@@ -32,10 +32,10 @@ from daiku.domain.events import (
 from daiku.domain.runs import RunLimits, RunResult
 from daiku.domain.work.handovers import EditsMade
 from daiku.domain.work.plans import Plan
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
-from daiku.runs.nested.worktrees import sweep
-from daiku.runs.recorded.replay import replay
+from daiku.models.table import LLMSettings
+from daiku.run.nested.worktrees import sweep
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.store.lock import SessionLock
 from daiku.workspace.disk import DiskWorkspace

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.state.context import UNTRUSTED_RULES
-from daiku.core.state.fold import fold
 from daiku.domain.events import Notice
-from daiku.runs import RunRequest
-from daiku.runs.recorded.history import events_of
+from daiku.run.recorded.history import events_of
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.context import UNTRUSTED_RULES
+from daiku.run.rules.state.fold import fold
 from tests.runs.playing import Watch, make_app
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from daiku.app import App, Given, build
-from daiku.core.ports import FoundLesson
+from daiku.app import App, AppParts, build
 from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.held import Lesson
 from daiku.domain.messages import ModelRequest
 from daiku.domain.playbook import Delta
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import FoundLesson
 from daiku.settings.config import AgentsSettings, Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.workspace.disk import DiskWorkspace
@@ -68,9 +68,9 @@ class Place:
             workspace=DiskWorkspace((self.folder / "project",)),
             home=self.folder / "home",
             trusted=self.trusted,
-            given=Given(model=self.llm, plugins=False, environ={}),
+            parts=AppParts(model=self.llm, plugins=False, environ={}),
         )
-        made.runs.services = made.runs.afterwards.services = replace(made.runs.services, playbooks=self)
+        made.runs.services = made.runs.learner.services = replace(made.runs.services, playbooks=self)
         return made
 
     def say(self, *replies: FakeReply) -> None:
@@ -96,7 +96,7 @@ class Place:
     async def worked(self, app: App, said: str = "make the tests pass") -> list[Chunk]:
         """The session after a run and what was learnt from it."""
         result = await app.runs.run(RunRequest(said, approvals="none", attended=False), self.watch)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         return app.journal.chunks(result.session_id)
 
 

@@ -11,8 +11,9 @@ from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalGiven, Event, MessageEvent, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import Bullet, Lesson
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.afterwards import may_teach
+from daiku.playbook.background import may_teach
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from daiku.texts.text import Text
 from tests.runs.playing import Watch, make_app
 
@@ -49,7 +50,7 @@ async def test_what_is_learnt_while_the_next_run_works_stands_in_it(tmp_path: Pa
     app = learning_app(tmp_path, learn, "one", "two")
     first = await app.runs.run(RunRequest("go"), Watch())
     await app.runs.run(RunRequest("go", session=first.session_id), Watch())
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     types = [chunk.type for chunk in app.journal.chunks(first.session_id)]
     assert types.count("bullet") == 1
     assert types.index("bullet") > types.index("run_finished")
@@ -66,7 +67,7 @@ async def test_one_session_that_teaches_nothing_keeps_no_other_from_teaching(tmp
     app = learning_app(tmp_path, learn, "one", "two")
     first = await app.runs.run(RunRequest("go"), Watch())
     second = await app.runs.run(RunRequest("go"), Watch())
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert (first.status, second.status) == ("completed", "completed")
     assert seen == [first.session_id, second.session_id]
     await app.aclose()

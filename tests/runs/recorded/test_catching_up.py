@@ -8,19 +8,20 @@ from pathlib import Path
 from daiku.app import App
 from daiku.dataclass import replace
 from daiku.domain.events import Bullet, RunStarted
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.unlearnt import MOST, Unlearnt, catch_up
+from daiku.playbook.unlearnt import MOST, PendingRuns, catch_up
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from tests.runs.playing import Watch, make_app
 
 NEWS = Bullet(bullet_id="pc-00001", change="add", content="x", why="corrected")
 
 
-def an_app(folder: Path, learn: Callable[[str], Sequence[Bullet]], *texts: str) -> tuple[App, Unlearnt]:
+def an_app(folder: Path, learn: Callable[[str], Sequence[Bullet]], *texts: str) -> tuple[App, PendingRuns]:
     (folder / "project").mkdir(exist_ok=True)
     app = make_app(folder, *({"text": each} for each in texts))
     assert app.stores is not None
-    unlearnt = Unlearnt(app.stores.database, app.runs.services.workspace_key)
-    runs = Runs(replace(app.runs.services, learning=learn, unlearnt=unlearnt))
+    unlearnt = PendingRuns(app.stores.database, app.runs.services.workspace_key)
+    runs = Runs(replace(app.runs.services, learning=learn, pending_learning=unlearnt))
     return replace(app, runs=runs), unlearnt
 
 
@@ -36,7 +37,7 @@ def killed(_: str) -> Sequence[Bullet]:
 async def left_by_a_killed_process(folder: Path) -> str:
     app, unlearnt = an_app(folder, killed, "one")
     done = await app.runs.run(RunRequest("go"), Watch())
-    await app.runs.afterwards.settle(looks=False)
+    await app.runs.learner.settle(reflections=False)
     assert unlearnt.sessions() == (done.session_id,)
     await app.aclose()
     return done.session_id
@@ -52,8 +53,8 @@ async def test_the_next_process_learns_from_what_was_left_once(tmp_path: Path) -
 
     app, unlearnt = an_app(tmp_path, learn)
     for _ in range(2):
-        await app.runs.afterwards.catch_up()
-        await app.runs.afterwards.settle(looks=False)
+        await app.runs.learner.catch_up()
+        await app.runs.learner.settle(reflections=False)
     assert seen == [session]
     assert unlearnt.sessions() == ()
     assert [c.type for c in app.journal.chunks(session)][-2:] == ["run_finished", "bullet"]
@@ -79,7 +80,7 @@ async def test_what_was_learnt_from_is_not_made_up(tmp_path: Path) -> None:
 
     done = await app.runs.run(RunRequest("go"), listen)
     assert noted[-1] == (done.session_id,), "noted before anything can be lost"
-    await app.runs.afterwards.settle(looks=False)
+    await app.runs.learner.settle(reflections=False)
     assert unlearnt.sessions() == ()
     await app.aclose()
 
@@ -97,9 +98,9 @@ async def test_a_run_that_another_process_works_on_is_left_to_it(tmp_path: Path)
 async def test_a_deleted_session_is_forgotten_and_there_is_an_end_to_it(tmp_path: Path) -> None:
     app, unlearnt = an_app(tmp_path, nothing)
     for number in range(MOST + 5):
-        unlearnt.begins(f"run_{number}", f"sess_{number}")
-    other = Unlearnt(unlearnt.database, "elsewhere")
-    other.begins("run_x", "sess_x")
+        unlearnt.add(f"run_{number}", f"sess_{number}")
+    other = PendingRuns(unlearnt.database, "elsewhere")
+    other.add("run_x", "sess_x")
     assert unlearnt.sessions()[0] == f"sess_{MOST + 4}"
     seen: list[str] = []
 

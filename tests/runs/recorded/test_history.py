@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.state.fold import fold
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalAsked, Event, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.domain.runs import has_answer
-from daiku.runs import RunRequest
-from daiku.runs.recorded.history import events_of, open_nested_starts
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.history import events_of, open_nested_starts
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
 from tests.runs.playing import Watch, make_app, shell
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 21))

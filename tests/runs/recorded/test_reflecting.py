@@ -230,8 +230,8 @@ async def test_an_update_a_merge_and_a_removal_wait_for_the_person_also_where_le
     assert [each.active for each in store_of(app).load().bullets] == [True, True, True]
     for each in waiting:
         store_of(app).reject(each.id)
-    app.runs.afterwards.learn(place.watch.chunks[0].session)
-    await app.runs.afterwards.settle()
+    app.runs.learner.learn(place.watch.chunks[0].session)
+    await app.runs.learner.settle()
     assert store_of(app).deltas("proposed") == ()
     await app.aclose()
 
@@ -242,8 +242,8 @@ async def test_what_was_learnt_from_a_look_is_learnt_once_also_by_another_proces
     store_of(app).reject(store_of(app).deltas()[0].id)
     await app.aclose()
     later = place.app()
-    later.runs.afterwards.learn(chunks[0].session, chunks[0].run)
-    await later.runs.afterwards.settle()
+    later.runs.learner.learn(chunks[0].session, chunks[0].run)
+    await later.runs.learner.settle()
     assert place.llm.requests == []
     assert contents(later, "proposed") == []
     assert len(contents(later)) == 1

@@ -13,8 +13,8 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice
 from daiku.domain.held import Reflected
 from daiku.domain.messages import Usage
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.recorded.looked_at import (
     FAILED,
     INSIGHT,
@@ -89,7 +89,7 @@ async def test_the_end_of_the_program_drops_what_a_model_is_still_asked(place: P
     assert looks(later.journal.chunks(session)) == []
     again = await later.runs.run(RunRequest("go on", session=session, approvals="none"), place.watch)
     assert again.status == "completed"
-    await later.runs.afterwards.settle()
+    await later.runs.learner.settle()
     assert asked_by(place) == []
     await later.aclose()
 
@@ -113,8 +113,8 @@ async def test_what_was_seen_before_the_program_ended_is_made_up_by_the_next_one
     assert looks(kept) == ["reflector"]
     assert len([c for c in kept if isinstance(c.event, Reflected)]) == 1
     for _ in range(2):
-        later.runs.afterwards.learn(session, kept[0].run)
-        await later.runs.afterwards.settle()
+        later.runs.learner.learn(session, kept[0].run)
+        await later.runs.learner.settle()
     assert [each.content for each in store_of(later).deltas()] == [INSIGHT]
     assert asked_by(place) == []
     await later.aclose()
@@ -153,7 +153,7 @@ async def test_the_answer_is_there_before_the_model_is_asked_and_the_next_run_do
     session = await begun(place, app, reached)
     result = await app.runs.run(RunRequest("more", session=session, approvals="none"), place.watch)
     assert result.status == "completed"
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     chunks = app.journal.chunks(session)
     first = next(c.run for c in chunks if c.parent is None)
     assert {c.parent for c in chunks if c.agent == "reflector"} == {first}
@@ -167,14 +167,14 @@ async def test_where_runs_follow_one_another_in_a_standing_loop_the_last_one_is_
 ) -> None:
     """A chat on the terminal: while a person types nothing goes on, so nothing is asked before the end."""
     app = place.app(FAILED, "No.", FAILED, "No.", reflected(INSIGHT), curated(added(INSIGHT)))
-    app.runs.afterwards.holds_looks = True
+    app.runs.learner.defers_reflections = True
     first = await app.runs.run(RunRequest("one", approvals="none", attended=False), place.watch)
-    await app.runs.afterwards.settle(looks=False)
+    await app.runs.learner.settle(reflections=False)
     request = RunRequest("two", session=first.session_id, approvals="none", attended=False)
     second = await app.runs.run(request, place.watch)
-    await app.runs.afterwards.settle(looks=False)
+    await app.runs.learner.settle(reflections=False)
     assert asked_by(place) == []
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     (made,) = store_of(app).deltas()
     assert [each.run_id for each in made.evidence] == [second.run_id]
     await app.aclose()

@@ -11,8 +11,8 @@ import pytest
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalAsked, MessageEvent, Notice, ToolResponse
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 

@@ -15,9 +15,9 @@ from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, decode_event, encode_event
 from daiku.domain.events import EPHEMERAL, ApprovalAsked, Event, HandoffEnd, HandoffStart, ToolCallEvent
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
-from daiku.runs.recorded.compare import LEFT_OUT, TAKEN
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.compare import LEFT_OUT, TAKEN
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.testing import FakeLLM
 from tests.runs.nested.test_tasks import call, main, propose, report, step, tasks, write
 from tests.runs.nested.test_tasks import shell as task_shell

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.app import App
-from daiku.core.changes.review import ReviewHunk, hunks_of
-from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     CheckpointEvent,
@@ -28,8 +26,10 @@ from daiku.domain.events import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.edits.rules.changes.review import ReviewHunk, list_hunks
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
 from daiku.settings.config import Config
 from daiku.tools.tool import ToolContext
 from tests.runs.playing import Watch, make_app
@@ -116,7 +116,7 @@ class Story:
         if "a.txt" not in changes:
             return {}
         found: dict[int, ReviewHunk] = {}
-        for hunk in hunks_of(changes["a.txt"]):
+        for hunk in list_hunks(changes["a.txt"]):
             # The slot is told by the line before it: "between i" stands behind slot i.
             lines = str(changes["a.txt"].base).split("\n")
             slot = 0 if hunk.span.old == 0 else int(lines[hunk.span.old - 1].split()[-1]) + 1
@@ -211,7 +211,7 @@ async def test_an_edit_whose_process_died_before_it_was_on_record_is_reviewed_an
     file.write_text("new\nother\n")
     await app.aclose()
     app = make_app(tmp_path)
-    (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
+    (hunk,) = list_hunks((await app.reviews.changes(session))["a.txt"])
     assert (hunk.old, hunk.new) == (("old\n",), ("new\n",))
     await app.reviews.restore(point)
     assert file.read_text() == "old\nother\n"
@@ -237,7 +237,7 @@ async def test_an_edit_that_is_looked_at_before_it_is_on_record_is_not_taken_twi
     await app.checkpoints.settle(point, Patch(files=(formatted,)))
     stat = FileStat(path="a.txt", kind="edit")
     write(run, None, "c", (Edit(files=(stat,), checkpoint_id=point),))
-    (hunk,) = hunks_of((await app.reviews.changes(session))["a.txt"])
+    (hunk,) = list_hunks((await app.reviews.changes(session))["a.txt"])
     assert (hunk.old, hunk.new, hunk.span.touched) == (("old\n",), ("new, formatted\n",), False)
     await app.aclose()
 

@@ -7,7 +7,7 @@ from typing import Any
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import CheckpointEvent, Event, ToolCallEvent, ToolResponse
 from daiku.domain.tools import Effect, Outcome
-from daiku.runs.recorded.history import irrevocable
+from daiku.run.recorded.history import irrevocable
 
 EFFECTS: dict[str, Effect] = {
     "shell/run": "command",

@@ -13,8 +13,8 @@ from daiku import api
 from daiku.app import App
 from daiku.domain.events import Edit, RunFinished, RunStarted
 from daiku.domain.work.patches import FileChange, FileStat
-from daiku.runs.review.decisions import Reviews
-from daiku.runs.review.views import changed_everywhere
+from daiku.edits.review.decisions import Reviews
+from daiku.edits.review.views import list_changed_everywhere
 from tests.runs.playing import make_app
 from tests.runs.review.test_decisions import SLOTS, Story, about_to_change
 
@@ -29,8 +29,8 @@ def begun(app: App, run: str) -> str:
 
 async def shown(app: App) -> tuple[api.ChangedFile, ...]:
     """What is listed; the same where nothing is remembered from before."""
-    listed = changed_everywhere(await app.reviews.everywhere())
-    assert listed == changed_everywhere(await Reviews(app.runs, app.checkpoints).everywhere())
+    listed = list_changed_everywhere(await app.reviews.everywhere())
+    assert listed == list_changed_everywhere(await Reviews(app.runs, app.checkpoints).everywhere())
     return listed
 
 

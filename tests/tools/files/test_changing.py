@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.ports import TextFile
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import FileStat, Patch
+from daiku.run.rules.outside import TextFile
 from daiku.settings.config import Config
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
@@ -36,7 +36,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.checkpoints = CheckpointStore(self.home / "checkpoints", self.workspace)
-        self.registry = ToolRegistry(file_tools())
+        self.registry = ToolRegistry(build_file_tools())
         self.context = ToolContext(
             session="s",
             run="r",
@@ -71,9 +71,9 @@ def bench(workspace: Path, daiku_home: Path) -> Bench:
 
 
 def test_every_tool_is_described_in_a_few_sentences() -> None:
-    for spec in ToolRegistry(file_tools()).specs():
+    for spec in ToolRegistry(build_file_tools()).specs():
         assert 20 < len(spec.description) < 600, spec.name
-    assert [s.name for s in ToolRegistry(file_tools()).specs() if s.effect == "edit"] == [
+    assert [s.name for s in ToolRegistry(build_file_tools()).specs() if s.effect == "edit"] == [
         f"files/{verb}" for verb in ("write", "edit", "patch", "move", "delete")
     ]
 

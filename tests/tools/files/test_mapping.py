@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.tools import ToolCall
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
 from daiku.settings.config import Config
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.settings.config import Config
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.tools.files.reading import ReadArgs, read
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.tool import ToolContext
@@ -24,7 +24,7 @@ async def test_of_a_file_that_is_too_long_for_one_answer_only_what_was_shown_cou
     seen, real = SeenTexts(), workspace.locate("long.txt")
     shown = await read(seen, ReadArgs(path="long.txt"), context)
     assert "[Go on with start_line=" in shown.text
-    assert seen.objection("s", real, "long.txt", text, "short\n") is not None
+    assert seen.check_overwrite("s", real, "long.txt", text, "short\n") is not None
     seen = SeenTexts()
     at = 1
     while at:
@@ -34,4 +34,4 @@ async def test_of_a_file_that_is_too_long_for_one_answer_only_what_was_shown_cou
             if "start_line=" in shown.text
             else 0
         )
-    assert seen.objection("s", real, "long.txt", text, "short\n") is None
+    assert seen.check_overwrite("s", real, "long.txt", text, "short\n") is None

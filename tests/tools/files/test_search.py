@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
 from daiku.tools.files import search
-from daiku.tools.files.engines import Query, arguments, find_ripgrep
+from daiku.tools.files.engines import Query, build_arguments, find_ripgrep
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
@@ -122,7 +122,7 @@ async def test_patterns_that_look_like_flags_are_patterns(workspace: Path, engin
 
 
 def test_no_value_of_a_model_stands_as_a_flag_of_its_own() -> None:
-    flags = arguments(Query("--pre=./x", globs=("--hostname-bin=./x",)))
+    flags = build_arguments(Query("--pre=./x", globs=("--hostname-bin=./x",)))
     assert {"--glob=--hostname-bin=./x", "--no-config"} <= set(flags)
     assert flags[-2:] == ["--regexp", "--pre=./x"]
     assert not any(flag.startswith(("--pre=", "--hostname-bin")) for flag in flags[:-1])

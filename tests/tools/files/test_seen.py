@@ -17,7 +17,7 @@ LONG = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in rang
 
 
 def objection(seen: SeenTexts, now: str, new: str, session: str = "s") -> str:
-    found = seen.objection(session, REAL, "a.py", now, new)
+    found = seen.check_overwrite(session, REAL, "a.py", now, new)
     return found.text if found is not None else ""
 
 

@@ -9,14 +9,14 @@ from pydantic import JsonValue
 
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
-from daiku.tools.files.changing import file_tools
+from daiku.tools.files.changing import build_file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 
-REGISTRY = ToolRegistry((*file_tools(), *SEARCH_TOOLS))
+REGISTRY = ToolRegistry((*build_file_tools(), *SEARCH_TOOLS))
 CANARY = "CANARY-7f3a"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.tools.files.syntax import OfferedEdits, flaw_of, new_flaw
+from daiku.tools.files.syntax import OfferedEdits, find_flaw, find_new_flaw
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 
@@ -38,8 +38,8 @@ BAD = {
 @for_each("path", sorted(GOOD))
 def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
     bad, line = BAD[path]
-    assert flaw_of(path, GOOD[path]) is None
-    flaw = new_flaw(FileChange(path=path, kind="edit", old=GOOD[path], new=bad))
+    assert find_flaw(path, GOOD[path]) is None
+    flaw = find_new_flaw(FileChange(path=path, kind="edit", old=GOOD[path], new=bad))
     assert flaw is not None
     assert abs(flaw.line - line) <= 1, flaw
 
@@ -47,8 +47,8 @@ def test_what_breaks_a_file_is_found_with_its_place(path: str) -> None:
 @for_each("path", sorted(GOOD))
 def test_a_file_that_was_broken_before_may_stay_so(path: str) -> None:
     bad, _ = BAD[path]
-    assert new_flaw(FileChange(path=path, kind="edit", old=bad, new=bad + "\n")) is None
-    assert new_flaw(FileChange(path=path, kind="edit", old=bad, new=GOOD[path])) is None
+    assert find_new_flaw(FileChange(path=path, kind="edit", old=bad, new=bad + "\n")) is None
+    assert find_new_flaw(FileChange(path=path, kind="edit", old=bad, new=GOOD[path])) is None
 
 
 @for_each(
@@ -66,25 +66,25 @@ def test_a_file_that_was_broken_before_may_stay_so(path: str) -> None:
     ],
 )
 def test_nobody_objects_where_nobody_can_tell(path: str, text: str) -> None:
-    assert new_flaw(FileChange(path=path, kind="create", new=text)) is None
+    assert find_new_flaw(FileChange(path=path, kind="create", new=text)) is None
 
 
 def test_an_edit_is_refused_once_and_made_when_it_is_sent_again() -> None:
     offered = OfferedEdits()
     change = FileChange(path="a.py", kind="edit", old=GOOD["a.py"], new=BAD["a.py"][0])
-    said = offered.objection(Patch(files=(change,)), "s")
+    said = offered.find_new_flaws(Patch(files=(change,)), "s")
     assert said.startswith("Nothing was changed.\na.py would no longer parse: line 2: '(' was never closed\n")
     assert "return (x" in said
     other = change.model_copy(update={"new": "def f(x:\n"})
-    assert offered.objection(Patch(files=(other,)), "s")
-    assert offered.objection(Patch(files=(change,)), "another session")
-    assert offered.objection(Patch(files=(change,)), "s") == ""
+    assert offered.find_new_flaws(Patch(files=(other,)), "s")
+    assert offered.find_new_flaws(Patch(files=(change,)), "another session")
+    assert offered.find_new_flaws(Patch(files=(change,)), "s") == ""
 
 
 @pytest.mark.slow
 def test_a_large_file_is_looked_at_quickly_or_not_at_all() -> None:
     source = "def f():\n    return {'a': [1, 2, (3, 4)]}\n" * 9_000
     change = FileChange(path="a.py", kind="edit", old=source, new=source + "(")
-    assert new_flaw(change) is not None
-    assert cpu_seconds(lambda: new_flaw(change)) < 5
-    assert new_flaw(FileChange(path="a.py", kind="create", new=source * 2 + "(")) is None
+    assert find_new_flaw(change) is not None
+    assert cpu_seconds(lambda: find_new_flaw(change)) < 5
+    assert find_new_flaw(FileChange(path="a.py", kind="create", new=source * 2 + "(")) is None

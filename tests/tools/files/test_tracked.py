@@ -11,7 +11,7 @@ import pytest
 
 from daiku.tools.files import search
 from daiku.workspace.disk import DiskWorkspace
-from daiku.workspace.walk import files
+from daiku.workspace.walk import walk_files
 from tests.tools.files.test_search import call
 
 GIT = ("git", "-c", "user.name=T", "-c", "user.email=t@x.org", "-c", "protocol.file.allow=always")
@@ -40,7 +40,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(root: Path) -> list[str]:
-    return sorted(path.relative_to(root).as_posix() for path in files((root,)))
+    return sorted(path.relative_to(root).as_posix() for path in walk_files((root,)))
 
 
 async def found(root: Path, path: str | None = None) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from daiku.tools.git.itemtree import Identity, ItemTree, checkout, snapshot
-from daiku.tools.git.mirror import head_of, mirror
+from daiku.tools.git.mirror import read_head, update_mirror
 from daiku.tools.git.ownrun import GitRefusal
 from daiku.tools.git.remote import Remote
 from tests.services.git_server import GitServer, git_server
@@ -34,7 +34,7 @@ class Bench:
         return Remote(self.server.address(name), "bot", SecretStr(token), here=True)
 
     async def mirror(self) -> Path:
-        made = await mirror(self.own / "mirrors", self.remote())
+        made = await update_mirror(self.own / "mirrors", self.remote())
         assert isinstance(made, Path), made
         return made
 
@@ -42,9 +42,9 @@ class Bench:
         self, branch: str = "daiku/1-x", name: str = "one", pushed: str = "", *, anew: bool = False
     ) -> ItemTree:
         place = await self.mirror()
-        start = await head_of(place, "main")
+        start = await read_head(place, "main")
         where = self.own / "trees" / name
-        made = await checkout(place, branch, start, where, WHO, pushed=pushed, anew=anew)
+        made = await checkout(place, branch, start, where, WHO, pushed=pushed, recreate=anew)
         assert isinstance(made, ItemTree), made
         return made
 

@@ -11,15 +11,15 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import DaikuError
+from daiku.guard.sandbox import bubblewrap
 from daiku.settings.config import Config
 from daiku.tools.files.reading import ReadArgs, read
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.git.committing import CommitArgs, commit
 from daiku.tools.git.git import StatusArgs, status
-from daiku.tools.git.itemtree import ItemTree, changed_paths, checkout, snapshot
-from daiku.tools.git.mirror import head_of, mirror
-from daiku.tools.git.remote import Pushed, push
-from daiku.tools.sandbox import bubblewrap
+from daiku.tools.git.itemtree import ItemTree, checkout, list_changed_paths, snapshot
+from daiku.tools.git.mirror import read_head, update_mirror
+from daiku.tools.git.remote import PushResult, push
 from daiku.workspace.disk import DiskWorkspace
 from tests.services.git_server import raw_object, run_git
 from tests.tools.git.bench import WHO, Bench, bench_at, git, in_the_home, kind
@@ -98,12 +98,14 @@ async def test_nothing_that_a_repository_brings_along_runs(bench: Bench) -> None
     assert list((tree.place / "sub").iterdir()) == []
     (tree.place / "big.bin").write_text("changed")
     (tree.place / "a.x").write_text("changed")
-    start = await head_of(tree.mirror, "main")
+    start = await read_head(tree.mirror, "main")
     made = await snapshot(tree, "-c core.fsmonitor=x", WHO)
     assert isinstance(made, str), made
     assert made
-    assert await changed_paths(tree, start, await tree.git.commit_of(tree.ref)) == ("a.x", "big.bin")
-    assert isinstance(await push(tree.mirror, bench.remote(), tree.branch, made, "", default="main"), Pushed)
+    assert await list_changed_paths(tree, start, await tree.git.find_commit(tree.ref)) == ("a.x", "big.bin")
+    assert isinstance(
+        await push(tree.mirror, bench.remote(), tree.branch, made, "", default="main"), PushResult
+    )
     assert (await bench.tree()).taken_over
     assert not canary.exists()
     assert not list(bench.own.rglob("CANARY"))
@@ -114,7 +116,7 @@ async def test_a_submodule_that_names_a_program_is_not_even_copied(bench: Bench,
     canary, script = evil(bench)
     settings = f'[submodule "sub"]\n\tpath = sub\n\t{line.replace("CANARY", str(script))}\n'
     bench.server.commit("o/r", {".gitmodules": settings})
-    assert kind(await mirror(bench.own / "mirrors", bench.remote())) == "damaged"
+    assert kind(await update_mirror(bench.own / "mirrors", bench.remote())) == "damaged"
     assert not canary.exists()
 
 
@@ -140,10 +142,10 @@ async def test_repositories_that_were_made_within_the_tree_are_not_looked_into(b
             (place / ".git" / "hooks" / hook).write_text(script.read_text())
             (place / ".git" / "hooks" / hook).chmod(0o755)
     (tree.place / "README.md").write_text("changed")
-    start = await head_of(tree.mirror, "main")
+    start = await read_head(tree.mirror, "main")
     made = await snapshot(tree, "change", WHO)
     assert isinstance(made, str), made
-    assert await changed_paths(tree, start, await tree.git.commit_of(tree.ref)) == ("README.md",)
+    assert await list_changed_paths(tree, start, await tree.git.find_commit(tree.ref)) == ("README.md",)
     assert not canary.exists()
 
 
@@ -157,7 +159,7 @@ async def test_a_git_folder_put_in_the_place_of_the_trees_own_has_no_say(bench: 
     (tree.place / "README.md").write_text("changed")
     made = await snapshot(tree, "change", WHO)
     assert isinstance(made, str), made
-    assert await changed_paths(tree, bench.first, await tree.git.commit_of(tree.ref)) == ("README.md",)
+    assert await list_changed_paths(tree, bench.first, await tree.git.find_commit(tree.ref)) == ("README.md",)
     again = await bench.tree()
     assert not again.taken_over
     assert (again.place / ".git").is_file()
@@ -190,9 +192,9 @@ async def test_a_name_that_means_the_git_folder_is_never_written(bench: Bench, n
     inner = raw_object(place, "tree", b"100644 config\0" + bytes.fromhex(blob(bench, "EVIL")))
     made = raw_object(place, "tree", b"40000 " + name.encode() + b"\0" + bytes.fromhex(inner))
     run_git(place, "update-ref", "refs/heads/main", run_git(place, "commit-tree", made, "-m", "evil"))
-    found = await mirror(bench.own / "mirrors", bench.remote())
+    found = await update_mirror(bench.own / "mirrors", bench.remote())
     if isinstance(found, Path):
-        await checkout(found, "daiku/1", await head_of(found, "main"), bench.own / "trees" / "1", WHO)
+        await checkout(found, "daiku/1", await read_head(found, "main"), bench.own / "trees" / "1", WHO)
     assert bench.holds("EVIL") == []
 
 

@@ -11,9 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from daiku.tools.git.itemtree import LARGEST_FILE, ItemTree, changed_paths, checkout, remove, snapshot
-from daiku.tools.git.mirror import head_of, mirror
-from daiku.tools.git.remote import Pushed, push
+from daiku.tools.git.itemtree import (
+    MAX_FILE_BYTES,
+    ItemTree,
+    checkout,
+    list_changed_paths,
+    remove_tree,
+    snapshot,
+)
+from daiku.tools.git.mirror import read_head, update_mirror
+from daiku.tools.git.remote import PushResult, push
 from tests.tools.git.bench import WHO, Bench, bench_at, git, kind
 
 pytestmark = pytest.mark.slow  # real git
@@ -42,7 +49,7 @@ async def test_what_is_not_committed_becomes_one_commit(bench: Bench) -> None:
     (tree.place / "link").symlink_to("/etc/passwd")
     commit = await kept(tree, "all of it\0\n\nwith a body \ud800")
     assert await kept(tree) == ""
-    assert await changed_paths(tree, bench.first, await tree.git.commit_of(tree.ref)) == (
+    assert await list_changed_paths(tree, bench.first, await tree.git.find_commit(tree.ref)) == (
         ".gitignore",
         "README.md",
         "link",
@@ -66,7 +73,7 @@ async def test_files_and_folders_may_change_places(bench: Bench) -> None:
     strange = b"caf\xe9 \x01\n*"
     (tree.place / os.fsdecode(strange)).write_text("x")
     await kept(tree)
-    listed = await changed_paths(tree, bench.first, await tree.git.commit_of(tree.ref))
+    listed = await list_changed_paths(tree, bench.first, await tree.git.find_commit(tree.ref))
     assert isinstance(listed, tuple)
     assert sorted(map(os.fsencode, listed)) == sorted(
         [b"README.md", b"README.md/x", strange, b"src", b"src/a.py"]
@@ -83,20 +90,20 @@ async def test_what_is_larger_than_a_forge_takes_stays_out_of_the_commit_and_the
     tree = await bench.tree()
     for name in ("README.md", "core.dump"):  # sparse: they take no room
         with (tree.place / name).open("ab") as file:
-            file.truncate(LARGEST_FILE * 400)
+            file.truncate(MAX_FILE_BYTES * 400)
     (tree.place / "new").write_text("new")
     began = time.monotonic()
     await kept(tree)
     assert time.monotonic() - began < 30
-    head = await tree.git.commit_of(tree.ref)
-    assert await changed_paths(tree, bench.first, head) == ("new",)
+    head = await tree.git.find_commit(tree.ref)
+    assert await list_changed_paths(tree, bench.first, head) == ("new",)
     assert sum("is left out of the commit" in line for line in caplog.messages) == 2
 
 
 async def test_a_tree_of_a_process_that_died_is_taken_over_with_what_is_in_it(bench: Bench) -> None:
     tree = await bench.tree()
     (tree.place / "README.md").write_text("half done")
-    (tree.notes / "index.lock").write_text("")
+    (tree.git_folder / "index.lock").write_text("")
     again = await bench.tree()
     assert again.taken_over
     assert (again.place / "README.md").read_text() == "half done"
@@ -106,7 +113,7 @@ async def test_a_tree_of_a_process_that_died_is_taken_over_with_what_is_in_it(be
 async def test_a_lock_is_waited_for_and_one_of_a_git_that_was_killed_goes(bench: Bench) -> None:
     tree = await bench.tree()
     (tree.place / "new").write_text("x")
-    lock = tree.notes / "index.lock"
+    lock = tree.git_folder / "index.lock"
     lock.write_text("")
     assert kind(await snapshot(tree, "change", WHO)) == "unreachable"
     os.utime(lock, (1, 1))
@@ -120,17 +127,17 @@ async def test_a_tree_that_is_not_whole_is_made_anew(bench: Bench, damage: str) 
     commit = await kept(tree)
     match damage:
         case "half made":
-            (tree.notes / "locked").write_text("initializing")
+            (tree.git_folder / "locked").write_text("initializing")
             (tree.place / "README.md").unlink()
         case "no index":
-            (tree.notes / "index").unlink()
+            (tree.git_folder / "index").unlink()
         case "no .git":
             (tree.place / ".git").unlink()
         case "a link":
             (tree.place / ".git").rename(tree.place / "was")
             (tree.place / ".git").symlink_to("was")
         case "no notes":
-            shutil.rmtree(tree.notes)
+            shutil.rmtree(tree.git_folder)
         case _:
             shutil.rmtree(tree.place)
     again = await bench.tree()
@@ -145,17 +152,17 @@ async def test_another_machine_goes_on_from_what_was_pushed(bench: Bench, tmp_pa
     (tree.place / "step").write_text("1")
     commit = await kept(tree)
     done = await push(tree.mirror, bench.remote(), tree.branch, commit, "", default="main")
-    assert isinstance(done, Pushed)
-    elsewhere = await mirror(tmp_path / "other", bench.remote())
+    assert isinstance(done, PushResult)
+    elsewhere = await update_mirror(tmp_path / "other", bench.remote())
     assert isinstance(elsewhere, Path)
     place = tmp_path / "elsewhere"
-    start = await head_of(elsewhere, "main")
+    start = await read_head(elsewhere, "main")
     there = await checkout(elsewhere, tree.branch, start, place, WHO, pushed=commit)
     assert isinstance(there, ItemTree), there
     (place / "step").write_text("2")
     second = await kept(there)
     done = await push(elsewhere, bench.remote(), tree.branch, second, commit, default="main")
-    assert isinstance(done, Pushed)
+    assert isinstance(done, PushResult)
     # And the first machine again, which has gone on by itself in the meantime.
     (tree.place / "step").write_text("lost")
     stale = await kept(tree)
@@ -205,10 +212,10 @@ async def test_items_share_a_copy_and_no_branch(bench: Bench) -> None:
     for tree in made:
         (tree.place / "own").write_text(tree.branch)
     assert len(set(await asyncio.gather(*map(kept, made)))) == 4
-    start = await head_of(made[0].mirror, "main")
+    start = await read_head(made[0].mirror, "main")
     taken = await checkout(made[0].mirror, "daiku/0", start, bench.own / "trees" / "x", WHO)
     assert kind(taken) == "exists"
-    await remove(made[0].mirror, made[0].place)
+    await remove_tree(made[0].mirror, made[0].place)
     assert not made[0].place.exists()
     assert isinstance(
         await checkout(made[0].mirror, "daiku/0", start, bench.own / "trees" / "x", WHO), ItemTree
@@ -223,9 +230,9 @@ async def test_a_tree_goes_whatever_its_folders_allow(bench: Bench) -> None:
     (tree.place / "a" / "out").symlink_to("/")
     for name in ("a/b", "a"):
         (tree.place / name).chmod(0o555)
-    await remove(tree.mirror, tree.place)
+    await remove_tree(tree.mirror, tree.place)
     assert not tree.place.exists()
-    assert not tree.notes.exists()
+    assert not tree.git_folder.exists()
 
 
 async def test_nothing_of_somebody_else_is_taken_away(bench: Bench) -> None:
@@ -249,7 +256,7 @@ async def test_a_start_that_is_not_there_and_a_repository_without_one_are_refuse
     assert kind(await checkout(place, "daiku/2", "1" * 40, bench.own / "t", WHO)) == "gone"
     assert kind(await checkout(place, "daiku/2", "main", bench.own / "t", WHO)) == "unusable"
     bench.server.create("o/empty")
-    empty = await mirror(bench.own / "mirrors", bench.remote(name="o/empty"))
+    empty = await update_mirror(bench.own / "mirrors", bench.remote(name="o/empty"))
     assert isinstance(empty, Path)
     assert kind(await checkout(empty, "daiku/2", "", bench.own / "t", WHO)) == "empty"
     assert kind(await checkout(place, "daiku/2", "", bench.own / "t", WHO)) == "unusable"
@@ -262,11 +269,11 @@ async def test_a_full_history_of_names_is_told_of_a_rename(bench: Bench) -> None
     (tree.place / "src" / "a.py").rename(tree.place / ".github" / "workflows" / "ci.yml")
     (tree.place / "image").write_bytes(b"\0\1\2")
     await kept(tree)
-    assert await changed_paths(tree, bench.first, await tree.git.commit_of(tree.ref)) == (
+    assert await list_changed_paths(tree, bench.first, await tree.git.find_commit(tree.ref)) == (
         ".github/workflows/ci.yml",
         "image",
         "src/a.py",
     )
-    assert await changed_paths(tree, bench.first, bench.first) == ()
-    assert kind(await changed_paths(tree, "--output=x", bench.first)) == "unusable"
-    assert kind(await changed_paths(tree, bench.first, "--output=x")) == "unusable"
+    assert await list_changed_paths(tree, bench.first, bench.first) == ()
+    assert kind(await list_changed_paths(tree, "--output=x", bench.first)) == "unusable"
+    assert kind(await list_changed_paths(tree, bench.first, "--output=x")) == "unusable"

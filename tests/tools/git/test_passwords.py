@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from daiku.tools.git.mirror import mirror
-from daiku.tools.git.remote import Pushed, Remote, default_branch, push, remote_head
+from daiku.tools.git.mirror import update_mirror
+from daiku.tools.git.remote import PushResult, Remote, push, read_default_branch, read_remote_head
 from tests.conftest import ROOT
 from tests.services.git_server import Fault, git_server
 from tests.tools.git.bench import TOKEN, Bench, bench_at, git, in_the_home, kind
@@ -40,8 +40,8 @@ async def test_a_redirect_is_not_followed_and_gets_no_password(
         other.tokens = {"bot": "anything"}
         bench.server.elsewhere = other.url.replace("127.0.0.1", host)
         for asks in (
-            lambda: remote_head(bench.remote(), "main"),
-            lambda: mirror(bench.own / "m", bench.remote()),
+            lambda: read_remote_head(bench.remote(), "main"),
+            lambda: update_mirror(bench.own / "m", bench.remote()),
             lambda: push(own, bench.remote(), "daiku/1-x", commit, "", default="main"),
         ):
             bench.server.faults = [("", fault) for fault in first]
@@ -75,10 +75,10 @@ async def test_a_redirect_is_not_followed_and_gets_no_password(
 )
 async def test_only_plain_https_addresses_are_used(url: str, tmp_path: Path) -> None:
     remote = Remote(url, "bot", SecretStr(TOKEN))
-    assert kind(await remote_head(remote, "main")) == "unusable"
-    assert kind(await mirror(tmp_path, remote)) == "unusable"
+    assert kind(await read_remote_head(remote, "main")) == "unusable"
+    assert kind(await update_mirror(tmp_path, remote)) == "unusable"
     assert (
-        kind(await remote_head(Remote("https://h.invalid/r", "a\nhost=x", SecretStr("x")), "main"))
+        kind(await read_remote_head(Remote("https://h.invalid/r", "a\nhost=x", SecretStr("x")), "main"))
         == "unusable"
     )
 
@@ -116,7 +116,7 @@ async def test_the_password_is_in_no_argument_environment_or_file(
     thread.start()
     try:
         own, commit = await bench.commit()
-        assert await default_branch(bench.remote()) == "main"
+        assert await read_default_branch(bench.remote()) == "main"
         bench.server.faults = [("/git-receive-pack?", "hang")]
         monkeypatch.setattr("daiku.tools.git.remote.PUSH_SECONDS", 3.0)
         waits = asyncio.ensure_future(push(own, bench.remote(), "daiku/1-x", commit, "", default="main"))
@@ -124,7 +124,9 @@ async def test_the_password_is_in_no_argument_environment_or_file(
         look()
         assert kind(await waits) == "unreachable"
         monkeypatch.setattr("daiku.tools.git.remote.PUSH_SECONDS", 300.0)
-        assert isinstance(await push(own, bench.remote(), "daiku/1-x", commit, "", default="main"), Pushed)
+        assert isinstance(
+            await push(own, bench.remote(), "daiku/1-x", commit, "", default="main"), PushResult
+        )
     finally:
         over.set()
         thread.join()
@@ -155,7 +157,7 @@ async def test_a_persons_own_settings_and_passwords_have_no_say(
     monkeypatch.setenv("GIT_SSH_COMMAND", f"touch {canary}")
     monkeypatch.setenv("GIT_DIR", str(home))
     own, commit = await bench.commit()
-    assert isinstance(await push(own, bench.remote(), "daiku/1-x", commit, "", default="main"), Pushed)
+    assert isinstance(await push(own, bench.remote(), "daiku/1-x", commit, "", default="main"), PushResult)
     assert not canary.exists()
     given = {each.authorization for each in bench.server.received}
     assert len(given) == 2  # none, and ours
@@ -191,16 +193,16 @@ async def test_a_folder_of_this_machine_is_one_too_and_runs_nothing() -> None:
             git(place, "config", "core.hooksPath", str(place / "hooks"))
             (place / "objects" / "info" / "alternates").write_text(f"{bench.server.folder / 'nowhere'}\n")
             remote = Remote(str(place), here=True)
-            own = await mirror(bench.own / "mirrors", remote)
+            own = await update_mirror(bench.own / "mirrors", remote)
             assert isinstance(own, Path), own
-            assert await default_branch(remote) == "main"
+            assert await read_default_branch(remote) == "main"
             made = await push(own, remote, "daiku/2-y", bench.first, "", default="main")
-            assert isinstance(made, Pushed), made
-            assert await remote_head(replace(remote, url=f"file://{place}"), "daiku/2-y") == bench.first
+            assert isinstance(made, PushResult), made
+            assert await read_remote_head(replace(remote, url=f"file://{place}"), "daiku/2-y") == bench.first
             assert not canary.exists()
             git(place, "config", "remote.evil.promisor", "true")
-            assert kind(await remote_head(remote, "main")) == "unusable"
-            assert kind(await remote_head(replace(remote, here=False), "main")) == "unusable"
+            assert kind(await read_remote_head(remote, "main")) == "unusable"
+            assert kind(await read_remote_head(replace(remote, here=False), "main")) == "unusable"
 
 
 def test_one_module_lets_git_reach_another_machine() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daiku.texts.text import Text
-from daiku.tools.git.ownrun import RefusalKind, refusal_of
-from daiku.tools.shell.capture import TOO_LATE, ProgramResult
+from daiku.tools.git.ownrun import RefusalKind, find_refusal
+from daiku.tools.shell.capture import TIMED_OUT, ProgramResult
 
 SAID: list[tuple[str, RefusalKind]] = [
     ("fatal: Authentication failed for 'http://h/o/r.git/'", "unauthorized"),
@@ -32,7 +32,7 @@ SAID: list[tuple[str, RefusalKind]] = [
 
 @pytest.mark.parametrize(("said", "kind"), SAID)
 def test_a_failure_is_known_by_gits_words(said: str, kind: RefusalKind) -> None:
-    found = refusal_of(ProgramResult(128, said))
+    found = find_refusal(ProgramResult(128, said))
     assert found is not None
     assert found.kind == kind
     assert isinstance(found.message, Text)
@@ -43,13 +43,13 @@ def test_a_failure_is_known_by_gits_words(said: str, kind: RefusalKind) -> None:
     "words", ["remote: No space left on device", "fatal: repository 'corrupt connection' is odd"]
 )
 def test_what_others_chose_to_say_decides_nothing(words: str) -> None:
-    found = refusal_of(ProgramResult(128, words))
+    found = find_refusal(ProgramResult(128, words))
     assert found is not None
     assert found.kind == "unusable"
 
 
 def test_what_took_too_long_may_work_later_and_success_is_no_refusal() -> None:
-    late = refusal_of(ProgramResult(TOO_LATE, "", "it did not end within 1 s"))
+    late = find_refusal(ProgramResult(TIMED_OUT, "", "it did not end within 1 s"))
     assert late is not None
     assert late.kind == "unreachable"
-    assert refusal_of(ProgramResult(0, "warning: corrupt")) is None
+    assert find_refusal(ProgramResult(0, "warning: corrupt")) is None

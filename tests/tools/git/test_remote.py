@@ -12,9 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from daiku.tools.git.itemtree import snapshot
-from daiku.tools.git.mirror import kept_ref, mirror
+from daiku.tools.git.mirror import build_kept_ref, update_mirror
 from daiku.tools.git.ownrun import is_branch
-from daiku.tools.git.remote import Pushed, default_branch, drop, push, remote_head
+from daiku.tools.git.remote import PushResult, delete_ref, push, read_default_branch, read_remote_head
 from tests.services.git_server import Fault
 from tests.tools.git.bench import WHO, Bench, bench_at, git, kind
 from tests.tools.mcp.play import until
@@ -31,25 +31,25 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 async def test_a_branch_is_pushed_and_seen(bench: Bench) -> None:
     own, commit = await bench.commit()
-    assert await remote_head(bench.remote(), "daiku/1-x") == ""
+    assert await read_remote_head(bench.remote(), "daiku/1-x") == ""
     pushed = await push(own, bench.remote(), "daiku/1-x", commit, "", default="main")
-    assert pushed == Pushed(commit, new=True)
+    assert pushed == PushResult(commit, new=True)
     assert bench.server.head("o/r", "daiku/1-x") == commit
-    assert await remote_head(bench.remote(), "daiku/1-x") == commit
+    assert await read_remote_head(bench.remote(), "daiku/1-x") == commit
     again = await push(own, bench.remote(), "daiku/1-x", commit, commit, default="main")
-    assert again == Pushed(commit, changed=False)
+    assert again == PushResult(commit, changed=False)
 
 
 async def test_a_ref_of_our_own_is_pushed_and_taken_away_and_no_branch_is(bench: Bench) -> None:
     own, commit = await bench.commit()
-    ref = kept_ref("x-1")
-    assert await push(own, bench.remote(), ref, commit, "", default="main") == Pushed(commit, new=True)
-    assert await remote_head(bench.remote(), ref) == commit
-    assert kind(await drop(own, bench.remote(), ref, bench.first)) == "moved"
-    assert await drop(own, bench.remote(), ref, commit) is None
-    assert await remote_head(bench.remote(), ref) == ""
-    assert kind(await drop(own, bench.remote(), "main", bench.first)) == "unusable"
-    assert await remote_head(bench.remote(), "main") == bench.first
+    ref = build_kept_ref("x-1")
+    assert await push(own, bench.remote(), ref, commit, "", default="main") == PushResult(commit, new=True)
+    assert await read_remote_head(bench.remote(), ref) == commit
+    assert kind(await delete_ref(own, bench.remote(), ref, bench.first)) == "moved"
+    assert await delete_ref(own, bench.remote(), ref, commit) is None
+    assert await read_remote_head(bench.remote(), ref) == ""
+    assert kind(await delete_ref(own, bench.remote(), "main", bench.first)) == "unusable"
+    assert await read_remote_head(bench.remote(), "main") == bench.first
 
 
 async def test_what_is_large_is_pushed_too(bench: Bench) -> None:
@@ -57,7 +57,7 @@ async def test_what_is_large_is_pushed_too(bench: Bench) -> None:
     (tree.place / "large").write_bytes(os.urandom(3_000_000))
     commit = await snapshot(tree, "large", WHO)
     assert isinstance(commit, str)
-    assert await push(tree.mirror, bench.remote(), tree.branch, commit, "", default="main") == Pushed(
+    assert await push(tree.mirror, bench.remote(), tree.branch, commit, "", default="main") == PushResult(
         commit, new=True
     )
 
@@ -65,7 +65,7 @@ async def test_what_is_large_is_pushed_too(bench: Bench) -> None:
 @pytest.mark.parametrize("token", [" with spaces ", "a\\nb%s$(x)`y`'\"", "日本", "x" * 1500])
 async def test_a_password_may_have_any_letters(bench: Bench, token: str) -> None:
     bench.server.tokens = {"bot": token}
-    assert await remote_head(bench.remote(token), "main") == bench.first
+    assert await read_remote_head(bench.remote(token), "main") == bench.first
 
 
 async def test_a_branch_that_is_there_already_is_left_alone(bench: Bench) -> None:
@@ -109,7 +109,7 @@ async def test_the_default_branch_and_what_is_no_branch_are_never_pushed(bench: 
     before = len(bench.server.received)
     refused = await push(own, bench.remote(), branch, commit, "", default="main")
     if branch == "+main":  # git takes it for a name, as it is
-        assert isinstance(refused, Pushed)
+        assert isinstance(refused, PushResult)
     else:
         assert kind(refused) == ("forbidden" if branch == "main" else "unusable")
         assert len(bench.server.received) == before
@@ -119,8 +119,8 @@ async def test_the_default_branch_and_what_is_no_branch_are_never_pushed(bench: 
 async def test_a_private_ref_is_no_branch(bench: Bench) -> None:
     own, commit = await bench.commit()
     pushed = await push(own, bench.remote(), "refs/daiku/kept/1", commit, "", default="main")
-    assert isinstance(pushed, Pushed)
-    assert await remote_head(bench.remote(), "refs/daiku/kept/1") == commit
+    assert isinstance(pushed, PushResult)
+    assert await read_remote_head(bench.remote(), "refs/daiku/kept/1") == commit
     assert bench.server.head("o/r", "kept/1") == ""
 
 
@@ -143,7 +143,7 @@ async def test_a_push_that_fails_says_how(bench: Bench, fault: Fault, expected: 
         bench.server.faults = [(at, fault)]
     bench.server.faults.append((at, fault))
     found = await push(own, bench.remote(), "daiku/1-x", commit, "", default="main")
-    if isinstance(found, Pushed):  # a half answer may be enough for git
+    if isinstance(found, PushResult):  # a half answer may be enough for git
         assert bench.server.head("o/r", "daiku/1-x") == commit
     else:
         assert found.kind == expected
@@ -153,11 +153,11 @@ async def test_a_push_that_fails_says_how(bench: Bench, fault: Fault, expected: 
 async def test_a_look_and_a_fetch_that_fail_say_how(bench: Bench, fault: Fault, expected: str) -> None:
     twice: list[tuple[str, Fault]] = [("", fault), ("", fault)]
     bench.server.faults = list(twice)
-    assert kind(await remote_head(bench.remote(), "main")) == expected
+    assert kind(await read_remote_head(bench.remote(), "main")) == expected
     bench.server.faults = list(twice)
-    assert kind(await default_branch(bench.remote())) == expected
+    assert kind(await read_default_branch(bench.remote())) == expected
     bench.server.faults = list(twice)
-    assert kind(await mirror(bench.own / "m", bench.remote())) == expected
+    assert kind(await update_mirror(bench.own / "m", bench.remote())) == expected
     assert not list((bench.own / "m").glob("*.git*/"))
 
 
@@ -169,7 +169,7 @@ async def test_a_push_that_was_applied_before_its_answer_was_lost_is_found_by_lo
     bench.server.faults = [("/git-receive-pack?", "applied-then-timeout")]
     refused = await push(own, bench.remote(), "daiku/1-x", commit, "", default="main")
     assert kind(refused) == "unreachable"
-    assert await remote_head(bench.remote(), "daiku/1-x") == commit
+    assert await read_remote_head(bench.remote(), "daiku/1-x") == commit
     assert alive(bench.server.url) == []
 
 
@@ -187,11 +187,13 @@ async def test_who_stops_waiting_leaves_no_git_behind(bench: Bench) -> None:
 
 async def test_a_wrong_password_and_one_that_may_only_read_are_refused(bench: Bench) -> None:
     own, commit = await bench.commit()
-    assert kind(await remote_head(bench.remote("wrong"), "main")) == "unauthorized"
-    assert kind(await remote_head(replace(bench.remote(), secret=SecretStr("")), "main")) == "unauthorized"
+    assert kind(await read_remote_head(bench.remote("wrong"), "main")) == "unauthorized"
+    assert (
+        kind(await read_remote_head(replace(bench.remote(), secret=SecretStr("")), "main")) == "unauthorized"
+    )
     bench.server.readers = {"bot": "reads"}
     bench.server.tokens = {"other": "x"}
-    assert await remote_head(bench.remote("reads"), "main") == bench.first
+    assert await read_remote_head(bench.remote("reads"), "main") == bench.first
     assert (
         kind(await push(own, bench.remote("reads"), "daiku/1-x", commit, "", default="main")) == "forbidden"
     )

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.runs import RunRequest, starting
+from daiku.run import starting
+from daiku.run.request import RunRequest
 from daiku.texts.text import Text
 from daiku.tools.git import ownrun
 from daiku.tools.git import repository as tool_git
 from daiku.tools.git.git import StatusArgs, status
-from daiku.tools.git.ownrun import refusal_of, run_git
-from daiku.tools.git.repository import STATUS_SECONDS, STATUS_TOO_SLOW, Repository, repository
+from daiku.tools.git.ownrun import find_refusal, run_git
+from daiku.tools.git.repository import STATUS_SECONDS, STATUS_TOO_SLOW, GitRepository, open_repository
 from daiku.tools.shell.capture import ProgramResult
 from daiku.tools.tool import ToolContext
 from daiku.workspace.repository import has_timed_out, note_timeout
@@ -48,8 +49,8 @@ async def test_status_is_stopped_and_not_repeated(
     hostile: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A23.6"""
-    found = await repository(hostile, (hostile,))
-    assert isinstance(found, Repository)
+    found = await open_repository(hostile, (hostile,))
+    assert isinstance(found, GitRepository)
     answer = await status(StatusArgs(), context)
     assert not answer.ok
     assert isinstance(answer.text, Text)
@@ -75,7 +76,7 @@ async def test_status_is_asked_again_after_the_patterns_changed(hostile: Path, c
 async def test_listings_of_work_items_share_the_memory(hostile: Path, context: ToolContext) -> None:
     """A23.6: only a listing that may take longer than the one before is tried."""
     done = await run_git(["ls-files", "-z", "--others", "--exclude-standard"], hostile)
-    refusal = refusal_of(done)
+    refusal = find_refusal(done)
     assert refusal is not None
     assert refusal.kind == "slow"
     assert has_timed_out(hostile, 0.2)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.proof.tree_changes import TreeChanges
-from daiku.tools.git.itemtree import changes_between, changes_since
+from daiku.team.rules.proof.tree_changes import TreeChanges
+from daiku.tools.git.itemtree import diff_commits, diff_work_tree
 from daiku.tools.git.ownrun import GitRefusal
 from tests.tools.git.bench import Bench, bench_at, git
 from tests.tools.git.test_itemtree import kept
@@ -32,7 +32,7 @@ async def test_every_change_of_the_tree_counts_committed_or_not(bench: Bench) ->
     (tree.place / 'naïve "x".py').write_text("raise NotImplementedError\n")
     (tree.place / "picture.png").write_bytes(b"\x89PNG\0\0# TODO\0")
     before = git(tree.place, "status", "--short")
-    changes = await changes_since(bench.own / "mirrors", tree.place, bench.first)
+    changes = await diff_work_tree(bench.own / "mirrors", tree.place, bench.first)
     assert isinstance(changes, TreeChanges), changes
     kinds = {each.path: (each.kind, each.added, each.removed) for each in changes.files}
     assert kinds == {
@@ -48,11 +48,11 @@ async def test_every_change_of_the_tree_counts_committed_or_not(bench: Bench) ->
         ('naïve "x".py', "raise NotImplementedError"),
     }
     assert git(tree.place, "status", "--short") == before
-    assert not list(tree.notes.glob("look-*"))
+    assert not list(tree.git_folder.glob("look-*"))
 
     await kept(tree)
-    head = await tree.git.commit_of(tree.ref)
-    assert await changes_between(tree.git, bench.first, head) == changes
+    head = await tree.git.find_commit(tree.ref)
+    assert await diff_commits(tree.git, bench.first, head) == changes
 
 
 async def test_what_was_put_in_and_taken_out_again_is_no_change(bench: Bench) -> None:
@@ -60,10 +60,10 @@ async def test_what_was_put_in_and_taken_out_again_is_no_change(bench: Bench) ->
     (tree.place / "README.md").write_text("two  # TODO\n")
     await kept(tree)
     (tree.place / "README.md").write_text("one\n")
-    assert await changes_since(bench.own / "mirrors", tree.place, bench.first) == TreeChanges()
+    assert await diff_work_tree(bench.own / "mirrors", tree.place, bench.first) == TreeChanges()
 
 
 async def test_a_folder_that_is_no_item_s_tree_cannot_be_read(bench: Bench, tmp_path: Path) -> None:
     await bench.mirror()
-    found = await changes_since(bench.own / "mirrors", tmp_path, bench.first)
+    found = await diff_work_tree(bench.own / "mirrors", tmp_path, bench.first)
     assert isinstance(found, GitRefusal)

@@ -51,12 +51,12 @@ class Played:
 
     async def allow(self, decision: ApprovalDecision = "allow_once", seconds: float = 20) -> None:
         """Answer everything that is asked, and wait for the servers."""
-        for question in self.servers.questions():
-            self.servers.answer(question, decision)
+        for question in self.servers.list_questions():
+            self.servers.record_answer(question, decision)
         await self.ready(seconds)
 
     async def ready(self, seconds: float = 20) -> None:
-        await self.servers.ready(self.told.append, person=True, seconds=seconds)
+        await self.servers.start_allowed(self.told.append, person=True, seconds=seconds)
 
     async def call(self, tool: str, ask: Ask | None = None, /, **args: Any) -> ToolResult:
         context = ToolContext(

@@ -9,7 +9,7 @@ import pytest
 
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.mcp.server import LONGEST, OpenCalls
+from daiku.tools.mcp.server import MAX_CALL_SECONDS, OpenCalls
 from daiku.tools.tool import Answer, ToolContext
 
 
@@ -28,14 +28,14 @@ async def test_a_call_has_time_while_a_person_is_asked_and_its_own_again_afterwa
 
     nothing = cast(Any, None)
     context = ToolContext("s", "r", "c", nothing, nothing, Config(), lambda _: None, ask=person)
-    calls = OpenCalls(patience=60)
+    calls = OpenCalls(idle_seconds=60)
     async with asyncio.timeout(60) as clock:
         with calls.track(context, clock):
-            ask = calls.current_ask()
+            ask = calls.find_ask()
             assert ask is not None
             try:
                 await ask(NO_TEXT, ())
             except KeyError:
                 assert fails
             left.append(remaining())
-    assert left == [pytest.approx(LONGEST, abs=30), pytest.approx(60, abs=30)]
+    assert left == [pytest.approx(MAX_CALL_SECONDS, abs=30), pytest.approx(60, abs=30)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp import types
 
-from daiku.tools.mcp.definitions import cleaned_schema
+from daiku.tools.mcp.definitions import clean_schema
 from daiku.tools.mcp.transport.lenient import repair_result
 from tests.tools.mcp.play import playing, wild
 
@@ -55,7 +55,7 @@ def test_a_careless_tool_is_completed_and_spares_the_others(tool: dict[str, Any]
     read = types.ListToolsResult.model_validate(page, by_name=False)
     assert [t.name for t in read.tools] == ["good", "t"]
     assert all(t.output_schema is None for t in read.tools)
-    assert cleaned_schema(read.tools[1].input_schema)["type"] == "object"
+    assert clean_schema(read.tools[1].input_schema)["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", NAMELESS, ids=str)
@@ -85,7 +85,7 @@ def test_a_correct_answer_is_left_as_it_is() -> None:
 
 
 def test_alternatives_at_the_root_become_one_object() -> None:
-    found = cleaned_schema(
+    found = clean_schema(
         {
             "oneOf": [
                 {"properties": {"a": {"type": "string"}, "k": {"type": "string"}}, "required": ["a", "k"]},

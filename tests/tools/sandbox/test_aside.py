@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Event, Notice
-from daiku.tools.sandbox.aside import before
+from daiku.guard.sandbox.aside import before
 from daiku.tools.shell.protecting import quarantine_changes
 from daiku.tools.tool import Answer, ToolContext
 from tests.tools.shell.test_shell import context_of

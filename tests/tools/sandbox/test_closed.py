@@ -11,11 +11,11 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.domain.tools import ToolResult
-from daiku.tools.sandbox import bubblewrap, closed
-from daiku.tools.sandbox.closed import find_closed
+from daiku.guard.sandbox import bubblewrap, closed
+from daiku.guard.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.gitsettings import find_hidden_object
-from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial
+from daiku.tools.shell.preparing import PreparedCommand, prepare, wrap_in_sandbox, wrap_in_trial
 from daiku.tools.shell.trying import try_reading
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
@@ -107,7 +107,7 @@ async def test_a_commit_of_everything_deletes_no_closed_file(bench: Bench) -> No
 
 def closed_of(bench: Bench, command: str) -> tuple[Path, ...]:
     prepared = prepare(RunArgs(command=command), bench.context)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedCommand)
     wrapped = wrap_in_sandbox(prepared)
     assert isinstance(wrapped, tuple)
     return tuple(map(Path, wrapped[0]))
@@ -124,7 +124,7 @@ def test_every_kind_of_command_has_the_covers(bench: Bench, command: str) -> Non
 def test_a_trial_of_a_command_has_the_covers(bench: Bench) -> None:
     """A23.6: also where writes are discarded."""
     prepared = prepare(RunArgs(command="make"), bench.context)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedCommand)
     argv, _ = wrap_in_trial(prepared, ())
     assert str(bench.root / "keep/own.txt") in argv
 

@@ -8,10 +8,10 @@ import pytest
 
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
-from daiku.tools.sandbox import bubblewrap, links
-from daiku.tools.sandbox.links import find_linked
+from daiku.guard.sandbox import bubblewrap, links
+from daiku.guard.sandbox.links import find_linked
 from daiku.tools.shell import RunArgs
-from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox
+from daiku.tools.shell.preparing import PreparedCommand, prepare, wrap_in_sandbox
 from tests.tools.shell.test_shell import Bench
 
 LINKED = (
@@ -71,7 +71,7 @@ def test_only_an_installation_by_itself_replaces_hard_links(
     bench = Bench(workspace.resolve(), SandboxSettings())
     plant(bench.root, "plain.txt")
     prepared = prepare(RunArgs(command=command, network=network), bench.context)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedCommand)
     prepared = replace(
         prepared, bounds=prepared.bounds and replace(prepared.bounds, network=network)
     )  # some install words ask for it

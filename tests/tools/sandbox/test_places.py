@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daiku.tools.sandbox.places import path_places
-from daiku.workspace.programs import safe_path
+from daiku.guard.sandbox.places import path_places
+from daiku.workspace.programs import build_safe_path
 
 
 def test_no_folder_of_the_workspace_is_on_the_path_wherever_it_leads(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_no_folder_of_the_workspace_is_on_the_path_wherever_it_leads(tmp_path: P
     (tmp_path / "way").symlink_to(root / "bin")
     entries = [root / "bin", root / "link", tmp_path / "way", outside, Path("relative")]
     path = os.pathsep.join([*map(str, entries), ""])
-    assert safe_path(path, (root,)) == str(outside)
+    assert build_safe_path(path, (root,)) == str(outside)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, own_scratch, sandbox_state
+from daiku.guard.sandbox import bubblewrap, own_scratch, sandbox_state
 from daiku.workspace import programs
-from daiku.workspace.programs import safe_path
+from daiku.workspace.programs import build_safe_path
 from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = pytest.mark.slow  # real sandboxes
@@ -280,4 +280,4 @@ def test_a_path_keeps_only_absolute_folders_outside_the_workspace(tmp_path: Path
     inside.mkdir(parents=True)
     (tmp_path / "link").symlink_to(inside)
     given = f".::bin:{inside}:{tmp_path / 'link'}:/usr/bin:/usr/bin:/bin:~/bin:"
-    assert safe_path(given, (tmp_path / "w",)) == "/usr/bin:/bin"
+    assert build_safe_path(given, (tmp_path / "w",)) == "/usr/bin:/bin"

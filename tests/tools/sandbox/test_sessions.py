@@ -12,7 +12,7 @@ import pytest
 
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
-from daiku.tools.sandbox import bubblewrap, session_network, sessions
+from daiku.guard.sandbox import bubblewrap, session_network, sessions
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.workspace import programs
 from tests.tools.shell.test_shell import Bench, data, gone

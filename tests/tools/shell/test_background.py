@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from daiku.settings.config import Config
-from daiku.tools.shell.background import KEPT_CHARACTERS, Job
+from daiku.tools.shell.background import MAX_CHARACTERS, BackgroundJob
 from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.printed import shown_news
+from daiku.tools.shell.printed import format_news
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
@@ -45,10 +45,10 @@ async def test_that_something_was_lost_is_said_once() -> None:
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job("x", process, ended)
+    job = BackgroundJob("x", process, ended)
     await asyncio.sleep(0)
     process.prints("x" * 1000)
-    process.prints("y" * KEPT_CHARACTERS)
+    process.prints("y" * MAX_CHARACTERS)
     assert job.take().startswith("[… 1000 earlier characters are gone …]\n")
     process.prints("news\n")
     assert job.take() == "news\n"
@@ -75,19 +75,19 @@ async def test_news_that_are_too_long_name_the_whole_output_which_stays_under_th
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job("x", process, ended)
+    job = BackgroundJob("x", process, ended)
     await asyncio.sleep(0)
     process.prints("ready\n")
-    assert shown_news("npm-run-2", job.take(), job, context).whole == ""
+    assert format_news("npm-run-2", job.take(), job, context).whole == ""
     process.prints(
         "".join(f"request {n}\n" for n in range(3000)) + "Error: it fell over\n" + "quiet\n" * 3000
     )
-    shown = shown_news("npm-run-2", job.take(), job, context)
+    shown = format_news("npm-run-2", job.take(), job, context)
     assert shown.whole == "output:npm-run-2"
     assert "\nError: it fell over\n" in shown.shown
     assert 'kept as "output:npm-run-2"' in shown.shown
     process.prints("z" * 40_000)
-    assert shown_news("npm-run-2", job.take(), job, context).whole == "output:npm-run-2"
+    assert format_news("npm-run-2", job.take(), job, context).whole == "output:npm-run-2"
     whole = outputs.read("ses_1", "output:npm-run-2") or ""
     assert whole.startswith("ready\nrequest 0\n")
     assert whole.endswith("zzz")

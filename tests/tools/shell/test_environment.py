@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from daiku.tools.shell.environment import child_environment, is_locale
+from daiku.tools.shell.environment import build_environment, is_locale
 
 
 # The test calls the C library of Linux.
@@ -15,7 +15,7 @@ from daiku.tools.shell.environment import child_environment, is_locale
 @pytest.mark.parametrize("name", ["LANG", "LC_ALL", "LC_CTYPE", "LC_TIME"])
 def test_a_locale_that_the_machine_lacks_does_not_reach_a_command(name: str) -> None:
     environ = {"PATH": "/usr/bin:/bin", name: "xx_YY.UTF-8"}
-    given = child_environment(environ, (), network=False)
+    given = build_environment(environ, (), network=False)
     assert given.get(name) in (None, "C.UTF-8")
     done = subprocess.run(["bash", "-c", "true"], env=given, capture_output=True, text=True, check=True)
     assert done.stderr == ""
@@ -23,5 +23,5 @@ def test_a_locale_that_the_machine_lacks_does_not_reach_a_command(name: str) -> 
 
 def test_a_locale_that_is_there_reaches_a_command() -> None:
     assert is_locale("C")
-    given = child_environment({"LANG": "C", "LC_ALL": "", "LANGUAGE": "ja"}, (), network=False)
+    given = build_environment({"LANG": "C", "LC_ALL": "", "LANGUAGE": "ja"}, (), network=False)
     assert (given["LANG"], given["LC_ALL"], given["LANGUAGE"]) == ("C", "", "ja")

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import TextFile
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import Event, Notice, ToolOutput
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileStat, Patch
+from daiku.guard.sandbox import bubblewrap
+from daiku.run.rules.outside import TextFile
 from daiku.settings.config import Config
 from daiku.texts.text import Text
-from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.preparing import Prepared, prepare
+from daiku.tools.shell.preparing import PreparedCommand, prepare
 from daiku.tools.shell.process import start
 from daiku.tools.tool import Preview, ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
@@ -303,7 +303,7 @@ async def test_variables_that_the_settings_name_reach_commands_that_were_asked_a
     assert "OTHER_TOKEN" not in output
     assert "UNSET" not in output
     reading = prepare(RunArgs(command="ls"), bench.context)
-    assert isinstance(reading, Prepared)
+    assert isinstance(reading, PreparedCommand)
     assert "MY_TOKEN" not in reading.env
 
 

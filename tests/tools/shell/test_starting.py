@@ -14,7 +14,7 @@ import pytest
 
 from daiku.tools.shell.capture import run_program
 from daiku.tools.shell.pipes import start_piped
-from daiku.tools.shell.process import reaper_argv, start
+from daiku.tools.shell.process import start, wrap_in_reaper
 from tests.tools.shell.test_shell import Bench, bench, gone
 
 __all__ = ["bench"]
@@ -56,7 +56,7 @@ async def test_a_command_that_had_begun(
     workspace: Path, cancelled_in_its_start: Cancelled, terminal: bool
 ) -> None:
     made, seconds = workspace / "made", f"47.114{terminal:d}"
-    argv = reaper_argv(["bash", "-c", f"touch made; sleep {seconds}; true"])
+    argv = wrap_in_reaper(["bash", "-c", f"touch made; sleep {seconds}; true"])
     starting = start(argv, cwd=workspace, env=dict(os.environ), stdin=None, terminal=terminal, reaped=True)
     await cancelled_in_its_start(starting, made)
     assert made.exists()
@@ -71,7 +71,7 @@ async def test_a_program_whose_output_is_captured(workspace: Path, cancelled_in_
 
 async def test_a_child_that_is_talked_to(workspace: Path, cancelled_in_its_start: Cancelled) -> None:
     argv = ["bash", "-c", "touch made; sleep 47.1162; true"]
-    starting = start_piped(argv, cwd=workspace, env=dict(os.environ), said=lambda _: None)
+    starting = start_piped(argv, cwd=workspace, env=dict(os.environ), on_stderr=lambda _: None)
     await cancelled_in_its_start(starting, workspace / "made")
     assert await gone("47.1162")
 

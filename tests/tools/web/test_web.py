@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.protected.addresses import WebUrl
 from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.guard.rules.protected.addresses import WebUrl
 from daiku.settings.config import Config
 from daiku.texts.text import from_json, render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Preview, ToolContext
-from daiku.tools.web import Web, web_tools
-from daiku.tools.web.cache import Cache
-from daiku.tools.web.extract import html_page
+from daiku.tools.web import Web, build_web_tools
+from daiku.tools.web.cache import WebCache
+from daiku.tools.web.extract import build_html_page
 from daiku.tools.web.public_web import FetchProblem, FetchRequest, FetchResponse, PublicWeb
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
@@ -46,11 +46,11 @@ class Hands:
         folder: Path,
         road: PublicWeb | None = None,
         config: Config | None = None,
-        cache: Cache | None = None,
+        cache: WebCache | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        client = Web(road or PublicWeb(private=True, seconds=5), cache or Cache(), environ or {})
-        self.registry = ToolRegistry(web_tools(client))
+        client = Web(road or PublicWeb(private=True, seconds=5), cache or WebCache(), environ or {})
+        self.registry = ToolRegistry(build_web_tools(client))
         self.config = config or Config()
         self.told: list[Event] = []
         self.workspace = DiskWorkspace([folder])
@@ -146,12 +146,12 @@ async def test_a_long_page_comes_in_parts(workspace: Path, web: LocalWeb) -> Non
 async def test_floods_bombs_and_silence_are_bounded(workspace: Path, web: LocalWeb) -> None:
     road = PublicWeb(private=True, seconds=5)
     for path in ("/flood", "/bomb"):
-        answer = await road.ask(FetchRequest(web.url(path)))
+        answer = await road.fetch(FetchRequest(web.url(path)))
         assert isinstance(answer, FetchResponse)
         assert answer.cut
         assert len(answer.body) == 2_000_000
     began = time.monotonic()
-    silent = await PublicWeb(private=True, seconds=0.3).ask(FetchRequest(web.url("/silence")))
+    silent = await PublicWeb(private=True, seconds=0.3).fetch(FetchRequest(web.url("/silence")))
     assert isinstance(silent, FetchProblem)
     assert "0.3 s" in silent.why
     assert time.monotonic() - began < 3
@@ -178,7 +178,7 @@ TRAPS = {
 @for_each("trap", TRAPS)
 def test_broken_and_hostile_html_is_read_in_time(trap: str) -> None:
     began = time.monotonic()
-    assert "deep" in html_page("http://a/", TRAPS[trap]).text
+    assert "deep" in build_html_page("http://a/", TRAPS[trap]).text
     assert time.monotonic() - began < 10
 
 
@@ -204,7 +204,7 @@ def test_broken_and_hostile_html_is_read_in_time(trap: str) -> None:
     ],
 )
 def test_what_a_reader_does_not_see_is_not_read(html: str) -> None:
-    text = html_page("http://a/", html).text
+    text = build_html_page("http://a/", html).text
     assert "seen" in text
     assert "HIDDEN" not in text
 
@@ -212,11 +212,11 @@ def test_what_a_reader_does_not_see_is_not_read(html: str) -> None:
 def test_main_text_is_what_one_element_holds() -> None:
     around = "<div>around</div>"
     for inner in ("<main>text</main>", "<div role=main>text</div>", "<article>text</article>"):
-        assert html_page("http://a/", around + inner).text == "text"
+        assert build_html_page("http://a/", around + inner).text == "text"
     two = "<article>one</article><article>two</article>"
-    assert html_page("http://a/", around + two).text.split() == ["around", "one", "two"]
+    assert build_html_page("http://a/", around + two).text.split() == ["around", "one", "two"]
     little = "<main>x</main>" + "<p>much more than that</p>" * 20
-    assert "much more" in html_page("http://a/", little).text
+    assert "much more" in build_html_page("http://a/", little).text
 
 
 # -- where nobody goes (A55) ---------------------------------------------------------------
@@ -267,7 +267,7 @@ async def test_a55_a_name_is_looked_up_once_and_pinned(web: LocalWeb) -> None:
         return answers.pop(0)
 
     # Private addresses are open here: what counts is that the connection goes to the first answer.
-    answer = await PublicWeb(private=True, resolve=resolve).ask(
+    answer = await PublicWeb(private=True, resolve=resolve).fetch(
         FetchRequest(web.url("/plain", "rebind.example.com"))
     )
     assert isinstance(answer, FetchResponse)
@@ -303,10 +303,10 @@ async def test_a55_the_certificate_must_be_of_the_name_not_of_the_address(
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     road = PublicWeb(private=True, resolve=resolve)
-    answer = await road.ask(FetchRequest(f"https://pinned.example.com:{port}/"))
+    answer = await road.fetch(FetchRequest(f"https://pinned.example.com:{port}/"))
     assert isinstance(answer, FetchResponse)
     assert answer.body == b"ok"
-    other = await road.ask(FetchRequest(f"https://other.example.com:{port}/"))
+    other = await road.fetch(FetchRequest(f"https://other.example.com:{port}/"))
     assert isinstance(other, FetchProblem)
     assert "not valid for 'other.example.com'" in other.why
     server.close()
@@ -319,11 +319,11 @@ async def test_a55_a_redirect_inside_is_refused(web: LocalWeb, inside: str) -> N
     """The first address is taken for a public one, and redirects are checked as everything is."""
 
     class Open(PublicWeb):
-        async def _addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
+        async def _resolve_addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
             return ("127.0.0.1",)
 
     url = web.url(f"/to?u={inside}", "public.example.com")
-    answer = await Open().ask(FetchRequest(url), follow=lambda host: True)
+    answer = await Open().fetch(FetchRequest(url), follow=lambda host: True)
     assert isinstance(answer, FetchProblem)
     assert web.paths == [f"/to?u={inside}"]
 
@@ -336,7 +336,7 @@ async def test_leave_to_reach_a_private_place_is_for_that_place_and_not_for_wher
 
     for elsewhere in ("http://elsewhere.example.com/", "http://10.0.0.8/"):
         own = FetchRequest(web.url(f"/to?u={elsewhere}"), private=True)
-        answer = await PublicWeb(resolve=resolve).ask(own, follow=lambda host: True)
+        answer = await PublicWeb(resolve=resolve).fetch(own, follow=lambda host: True)
         assert isinstance(answer, FetchProblem)
         assert "leads inside" in answer.why or "private" in answer.why, answer.why
     assert len(web.paths) == 2
@@ -344,10 +344,10 @@ async def test_leave_to_reach_a_private_place_is_for_that_place_and_not_for_wher
 
 async def test_redirects_are_followed_on_one_site_and_end(web: LocalWeb) -> None:
     road = PublicWeb(private=True)
-    answer = await road.ask(FetchRequest(web.url("/to?u=/plain")))
+    answer = await road.fetch(FetchRequest(web.url("/to?u=/plain")))
     assert isinstance(answer, FetchResponse)
     assert answer.url == web.url("/plain")
-    endless = await road.ask(FetchRequest(web.url("/loop")))
+    endless = await road.fetch(FetchRequest(web.url("/loop")))
     assert isinstance(endless, FetchProblem)
     assert "more than 5" in endless.why
     assert len(web.asked) == 2 + 6
@@ -367,7 +367,7 @@ async def test_another_site_is_told_and_not_gone_to(workspace: Path, web: LocalW
 async def test_a_key_never_goes_to_another_site(web: LocalWeb) -> None:
     other = web.url("/plain", "localhost")
     headers = {"authorization": "Bearer secret"}
-    await PublicWeb(private=True).ask(
+    await PublicWeb(private=True).fetch(
         FetchRequest(web.url(f"/to?u={other}"), headers=headers), follow=lambda host: True
     )
     assert [a.headers.get("authorization") for a in web.asked] == ["Bearer secret", None]
@@ -532,8 +532,8 @@ async def test_one_question_to_the_person_shows_all_that_is_asked(workspace: Pat
 def test_the_cache_outlives_the_process_for_an_hour_and_is_private(tmp_path: Path) -> None:
     now = [1000.0]
     folder = tmp_path / "web"
-    Cache(folder, clock=lambda: now[0]).put({"a": 1}, "page", "https://secret.example.com")
-    again = Cache(folder, clock=lambda: now[0])
+    WebCache(folder, clock=lambda: now[0]).put({"a": 1}, "page", "https://secret.example.com")
+    again = WebCache(folder, clock=lambda: now[0])
     assert again.get("page", "https://secret.example.com") == {"a": 1}
     assert again.get("page", "https://other.example.com") is None
     (file,) = folder.iterdir()
@@ -542,11 +542,11 @@ def test_the_cache_outlives_the_process_for_an_hour_and_is_private(tmp_path: Pat
     now[0] += 3601
     assert again.get("page", "https://secret.example.com") is None
     file.write_text("damaged")
-    assert Cache(folder, clock=lambda: 1000.0).get("page", "https://secret.example.com") is None
+    assert WebCache(folder, clock=lambda: 1000.0).get("page", "https://secret.example.com") is None
 
 
 def test_the_cache_stays_small(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "web")
+    cache = WebCache(tmp_path / "web")
     for number in range(310):
         cache.put({"n": number}, str(number))
     assert len(list((tmp_path / "web").iterdir())) == 300

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.state.fold import fold
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, RunFinished, RunStarted
 from daiku.domain.held import Compacted, Todo, TodoItem
 from daiku.domain.runs import Mode
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
 from tests.runs.playing import Watch, make_app
 
 ITEMS = [{"title": "Read  a.py", "status": "completed"}, {"title": "Mend it"}, {"title": "Run the tests"}]

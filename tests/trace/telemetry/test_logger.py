@@ -13,8 +13,8 @@ from threading import Event, Thread
 
 import pytest
 
-from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
+from daiku.trace.rules.lines import as_jsonl
 from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.telemetry.logger import MOST_WAITING, TraceLogger
 from tests.core.traces.test_spans import WHOLE
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_written_is_told_once(
 
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = TraceLogger(tmp_path)
-    monkeypatch.setattr(trace, "_put", trace._queue.put)  # nothing is taken out
+    monkeypatch.setattr(trace, "_enqueue", trace._queue.put)  # nothing is taken out
     for _ in range(MOST_WAITING + 5):
         trace(WHOLE[0])
     assert trace.missed == 5

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from daiku.core.traces.genai import describe
-from daiku.core.traces.spans import Span, session_spans
 from daiku.domain.messages import Usage
+from daiku.trace.rules.genai import describe
+from daiku.trace.rules.spans import Span, session_spans
 from daiku.trace.telemetry.otlp import encode_spans, span_id, trace_id
 from tests.core.traces.test_spans import WHOLE
 
@@ -79,7 +79,7 @@ def test_times_are_exact() -> None:
 
 def test_what_failed_says_why_and_nothing_else() -> None:
     failed = replace(
-        PLAIN, end=PLAIN.start, status="failed", error="rate_limit", asked="a secret plan", came="no"
+        PLAIN, end=PLAIN.start, status="failed", error="rate_limit", input="a secret plan", output="no"
     )
     [span] = decoded(encode_spans([failed], version="1.2"))
     assert span.status.code == trace_pb2.Status.STATUS_CODE_ERROR

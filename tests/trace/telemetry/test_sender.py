@@ -9,8 +9,8 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from daiku.core.traces.spans import session_spans
-from daiku.trace.telemetry.endpoint import Endpoint, endpoint_problem, headers_of, parse_endpoint
+from daiku.trace.rules.spans import session_spans
+from daiku.trace.telemetry.endpoint import Endpoint, endpoint_problem, parse_endpoint, parse_headers
 from daiku.trace.telemetry.sender import AS_A_TRIAL, LAST_WAIT, SLOW, NotSent, Send, SpanSender
 from tests.core.traces.test_spans import WHOLE
 from tests.trace.telemetry.collectors import dead_address, grpc_collector, http_collector, silent_collector
@@ -234,7 +234,7 @@ def test_addresses_are_judged_and_read() -> None:
     assert parse_endpoint("grpcs://h").secure
     login = parse_endpoint("https://me:p%40w@h/v1")
     assert (login.target, login.headers) == ("https://h/v1", {"authorization": "Basic bWU6cEB3"})
-    assert headers_of("Authorization=Bearer%20x, a=b=c,,=d,e") == {"authorization": "Bearer x", "a": "b=c"}
+    assert parse_headers("Authorization=Bearer%20x, a=b=c,,=d,e") == {"authorization": "Bearer x", "a": "b=c"}
 
 
 def test_without_the_library_of_grpc_one_sentence_says_what_to_install(

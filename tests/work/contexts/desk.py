@@ -14,11 +14,11 @@ from daiku.app import App
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.work.attempt import Attempt
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ItemRecord
+from daiku.items.attempt import Attempt
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim, ItemRecord
 from tests.runs.playing import make_app
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ class Desk:
         """Work the item to its end, a pause or a question, as the process of an attempt does."""
         attempt = self.attempt(claim or self.claim())
         working = asyncio.create_task(attempt.work())
-        return await self.files.follow(ITEM, working, lambda: attempt.told)
+        return await self.files.mirror_until_done(ITEM, working, lambda: attempt.model_prompt)
 
     def folder(self, shelf: str) -> Path:
         return self.home / "contexts" / shelf / self.uuid

@@ -16,8 +16,8 @@ import pytest
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.intents import Outcome, ShowProgress
-from daiku.work.contexts import files as files_module
-from daiku.work.contexts.mirror import TaskTable, write_lines
+from daiku.items.contexts import files as files_module
+from daiku.items.contexts.mirror import TaskTable, write_lines
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 
 STEPS = (
@@ -254,7 +254,7 @@ async def test_a_paused_item_keeps_how_it_stands_beside_its_conversation(tmp_pat
     async with desk(tmp_path, *STEPS) as at:
         claim = at.claim()
         at.intents.want(claim, "progress", ShowProgress(text="- [ ] one"))
-        (wanted,) = at.intents.open(ITEM)
+        (wanted,) = at.intents.list_open(ITEM)
         at.intents.end(claim, wanted, Outcome(reference="17"))
         await at.work(claim)
         at.files.show(at.items.change(claim, state="paused"))

@@ -11,11 +11,11 @@ import pytest
 
 from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.item import ItemState
+from daiku.items.contexts import files as files_module
+from daiku.items.contexts.files import is_pause_wanted
+from daiku.items.items import ItemStore
+from daiku.items.record import ItemAction, Order
 from daiku.store.sqlite import connect
-from daiku.work.contexts import files as files_module
-from daiku.work.contexts.files import is_pause_wanted
-from daiku.work.items import ItemStore
-from daiku.work.record import Order, Wanted
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 from tests.work.test_processing import failing_once
 
@@ -99,7 +99,7 @@ async def test_a_step_that_takes_too_long_is_left_where_a_worker_has_to_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S2R.3: the process ends in the normal way, and the request to the model is made again."""
-    monkeypatch.setattr("daiku.work.attempt.STEP_SECONDS", 0.1)
+    monkeypatch.setattr("daiku.items.attempt.STEP_SECONDS", 0.1)
     slow = ({"text": "one", "delay_ms": 60_000, "calls": [write("a.txt")]}, {"text": "All done."})
     async with desk(tmp_path, *slow) as at:
         claim = at.claim()
@@ -164,7 +164,7 @@ async def test_what_is_paused_for_thirty_days_is_not_taken_up_by_itself(
     ],
 )
 async def test_a_persons_word_counts_whatever_was_wanted_before(
-    first: Order, then: Wanted, after: Order, tmp_path: Path
+    first: Order, then: ItemAction, after: Order, tmp_path: Path
 ) -> None:
     async with desk(tmp_path, *SLOW) as at:
         claim = at.claim()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.errors import DaikuError, Failure, GuardrailViolation
-from daiku.runs import Runs
+from daiku.run.runs import Runs
 from daiku.store.sqlite import DatabaseFault
 from daiku.texts.text import Text
 from tests.work.contexts.desk import ITEM, desk, write
@@ -28,12 +28,12 @@ async def passed_on(
             raise failing
 
     monkeypatch.setattr(Runs, "steer", steer)
-    monkeypatch.setattr("daiku.work.attempt.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("daiku.items.attempt.LOOK_SECONDS", 0.01)
     slow = {"text": "one", "delay_ms": 500, "calls": [write("a.txt")]}
     async with desk(folder, slow, {"text": "All done."}) as at:
         claim = at.claim()
         for number, said in enumerate(words):
-            at.items.words.leave(ITEM, said, str(number))
+            at.items.messages.add(ITEM, said, str(number))
         await at.work(claim)
     return told
 
@@ -50,7 +50,7 @@ async def test_words_are_passed_on_after_the_database_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A23.1: the failure is logged as a warning."""
-    caplog.set_level(logging.INFO, "daiku.work")
+    caplog.set_level(logging.INFO, "daiku.items")
     told = await passed_on(tmp_path, monkeypatch, DatabaseFault("held"), "Use tabs.")
     assert told == ["Use tabs.", "Use tabs."]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]

@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from httpx2 import AsyncClient
 from pydantic import SecretStr
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.items.forge import ForgeRefusal
+from daiku.guard.rules.redact import Redactor
+from daiku.items.forge.wire import Wire
+from daiku.items.github.app_auth import AppTokens
+from daiku.items.source import NewSecret
 from daiku.settings.config import GitHubSettings
-from daiku.work.forge.wire import Wire
-from daiku.work.github.app_auth import AppTokens
-from daiku.work.source import NewSecret
 from tests.services.github.yard import APP, APP_ID, NAME, GitHubYard, own_tests_pass
 from tests.work.github.desk import PROGRESS, Desk, labels, said
 

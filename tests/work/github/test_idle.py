@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.items.forge import ForgeRefusal
+from daiku.items.github.source import GitHubSource
+from daiku.items.source import strip_nothing
 from daiku.settings.config import GitHubSettings, WorkLabels
-from daiku.work.github.source import GitHubSource
-from daiku.work.source import nothing_hidden
 from tests.services.github.yard import WORKER, GitHubYard, token_of
 from tests.work.github.desk import Desk
 
@@ -22,7 +22,7 @@ async def test_an_idle_look_is_one_unchanged_answer_a_repository(yard: GitHubYar
     made.add_to_labels("coding agent")
     settings = GitHubSettings(api_url=yard.url, repositories=NAMES)
     environ = {"GITHUB_TOKEN": token_of(WORKER)}
-    source = GitHubSource(settings, WorkLabels(), environ, lambda _: None, nothing_hidden)
+    source = GitHubSource(settings, WorkLabels(), environ, lambda _: None, strip_nothing)
     try:
         first = await source.find()
         yard.proxy.received.clear()

@@ -7,11 +7,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from daiku.core.work.marks import mark_of
 from daiku.domain.items.forge import ItemNews
 from daiku.domain.items.intents import REQUEST
 from daiku.domain.items.item import read_key
-from daiku.work.github.source import GitHubSource
+from daiku.items.github.source import GitHubSource
+from daiku.items.rules.marks import build_mark
 from tests.work.github.test_source import T1, Forge, forge, source
 
 __all__ = ["forge", "source"]
@@ -34,7 +34,7 @@ def said(number: int, who: str, words: str, **more: Any) -> dict[str, Any]:
 def answers(forge: Forge, monkeypatch: pytest.MonkeyPatch, merged: str | None, head: str) -> None:
     """The forge has our request 2, with a review, a comment in a line, and checks of `HEAD`."""
     asked = forge.look
-    body = mark_of("github:o/r#1", REQUEST)
+    body = build_mark("github:o/r#1", REQUEST)
     forge.pulls = [
         {"number": 3, "user": {"login": "eve"}, "body": body, "head": {"ref": "x", "sha": HEAD}},
         {"number": 2, "user": {"login": "owner"}, "body": body, "head": {"ref": "daiku/1", "sha": head}},
@@ -140,7 +140,7 @@ async def test_our_request_is_found_behind_any_number_of_newer_ones(
 ) -> None:
     """B23.15"""
     assert KEY is not None
-    ours = pull(2, "owner", body=mark_of("github:o/r#1", REQUEST), merged_at=T1, state="closed")
+    ours = pull(2, "owner", body=build_mark("github:o/r#1", REQUEST), merged_at=T1, state="closed")
     with_lists(forge, monkeypatch, pulls=[*(pull(10_000 - n) for n in range(behind)), ours])
     news = await source.news(KEY, "", HEAD)
     assert isinstance(news, ItemNews)

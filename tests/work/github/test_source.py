@@ -13,9 +13,9 @@ import pytest
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.intents import OpenRequest, Outcome, PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey
+from daiku.items.github.source import GitHubSource
+from daiku.items.record import ClaimLost
 from daiku.settings.config import GitHubSettings, WorkLabels
-from daiku.work.github.source import GitHubSource
-from daiku.work.record import ClaimLost
 
 T0, T1 = "2026-11-23T08:00:00Z", "2026-11-23T09:00:00Z"
 KEY = ItemKey(source="github", kind="issue", repository="o/r", name="1")

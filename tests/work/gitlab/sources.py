@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKey, read_key
+from daiku.items.gitlab.source import GitLabSource
 from daiku.settings.config import GitLabSettings, WorkLabels
-from daiku.work.gitlab.source import GitLabSource
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.state import Thread
 

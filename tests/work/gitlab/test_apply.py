@@ -14,7 +14,7 @@ from daiku.domain.items.intents import (
     SetState,
     ShowProgress,
 )
-from daiku.work.record import ClaimLost
+from daiku.items.record import ClaimLost
 from tests.work.gitlab.sources import TODO, given, key, kind_of, ours, source_of
 from tests.work.gitlab.test_find import issue
 from tests.work.gitlabfake.fixture import GitLabYard

@@ -19,7 +19,7 @@ from daiku.domain.items.intents import (
     SetState,
     ShowProgress,
 )
-from daiku.work.gitlab.source import GitLabSource
+from daiku.items.gitlab.source import GitLabSource
 from tests.work.gitlab.sources import Clock, key, source_of
 from tests.work.gitlab.test_find import issue
 from tests.work.gitlabfake.fixture import GitLabYard

@@ -163,7 +163,7 @@ async def test_lists_are_read_to_their_end_behind_a_proxy_that_drops_headers(
     gitlab_forge: GitLabYard, monkeypatch: pytest.MonkeyPatch, dropped: tuple[str, ...], count: int
 ) -> None:
     """A23.1: a list that is longer than a page is never cut off silently."""
-    monkeypatch.setattr("daiku.work.forge.calls.PAGE", 2)
+    monkeypatch.setattr("daiku.items.forge.calls.PAGE", 2)
     project = gitlab_forge.project("group/name")
     for _ in range(count):
         issue(gitlab_forge, project)

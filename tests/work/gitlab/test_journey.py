@@ -9,7 +9,7 @@ import pytest
 
 from daiku.domain.items.intents import MarkReady, OpenRequest, PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey
-from daiku.work.source import CloneAccess
+from daiku.items.source import CloneAccess
 from tests.work.gitlab.sources import TODO, given, key, ours, source_of
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.state import Project, Thread

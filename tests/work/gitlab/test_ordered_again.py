@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.runs import RunResult
-from daiku.work.record import Claim
+from daiku.items.record import Claim
 from tests.work.gitlab.sources import TODO
 from tests.work.gitlab.working import BRANCH, Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard
@@ -92,7 +92,7 @@ async def test_a_request_that_is_closed_while_a_round_is_worked_stops_it(
             return await start(claim, place)
 
         shop.told.clear()
-        await asyncio.wait_for(shop.worker(attempt).once(), 60)
+        await asyncio.wait_for(shop.worker(attempt).run_once(), 60)
         assert shop.told == ["stopped"]
         assert "closed without being merged" in str(shop.item.error)
         assert sum("closed without being merged" in body for body in shop.ours()) == 1

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.work.marks import OURS
-from daiku.work.gitlab.repository import TITLE, as_draft, harmless, is_draft, without_draft
+from daiku.items.gitlab.repository import TITLE, as_draft, escape_quick_actions, is_draft, remove_draft
+from daiku.items.rules.marks import OURS
 from tests.cases import for_each
 
 LINES = st.lists(
@@ -21,10 +21,10 @@ LINES = st.lists(
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_no_line_of_any_text_is_a_quick_action(lines: list[str], newline: str) -> None:
-    said = harmless(newline.join(lines))
+    said = escape_quick_actions(newline.join(lines))
     assert re.search(r"^/[a-z]", said, re.MULTILINE) is None
     assert OURS not in said
-    assert harmless(said) == said or "/" in said
+    assert escape_quick_actions(said) == said or "/" in said
 
 
 @for_each(
@@ -37,7 +37,7 @@ def test_no_line_of_any_text_is_a_quick_action(lines: list[str], newline: str) -
     ],
 )
 def test_what_people_see_stays_the_same(text: str, posted: str) -> None:
-    assert harmless(text) == posted
+    assert escape_quick_actions(text) == posted
 
 
 @given(st.text(max_size=300))
@@ -46,4 +46,4 @@ def test_a_draft_becomes_ready_by_its_title_whatever_that_is(title: str) -> None
     assert is_draft(draft)
     assert len(draft) <= TITLE
     assert "\n" not in draft
-    assert not is_draft(without_draft(draft))
+    assert not is_draft(remove_draft(draft))

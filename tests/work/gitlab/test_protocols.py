@@ -40,7 +40,7 @@ async def test_a_reply_without_json_is_asked_for_again_five_times_and_then_the_i
     gitlab_forge: GitLabYard, tmp_path: Path, caplog: pytest.LogCaptureFixture, unreadable: int, ends: str
 ) -> None:
     """R2.53, R2.54, R2.75, C2.3, C2.6: six requests; then the error as a comment, and the label that says so alone."""
-    caplog.set_level(logging.INFO, "daiku.llm")
+    caplog.set_level(logging.INFO, "daiku.models")
     async with shop_of(gitlab_forge, tmp_path, protocol="command") as shop:
         shop.script(*[{"text": f"Hm, {n}."} for n in range(unreadable)], *COMMAND)
         assert await shop.once() == [ends]

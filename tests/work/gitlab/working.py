@@ -15,18 +15,18 @@ from pydantic import SecretStr
 
 from daiku.domain.items.item import ItemKey, WorkItem
 from daiku.domain.runs import RunResult
-from daiku.runs.recorded.history import evidence_of_session
-from daiku.sdk.working import attempt_item
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.gitlab.source import GitLabSource
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import Start, WorkerParts
+from daiku.items.record import Claim
+from daiku.items.source import CloneAccess
+from daiku.items.workers.worker import Worker
+from daiku.items.working import attempt_item
+from daiku.run.recorded.history import evidence_of_session
 from daiku.settings.config import Config
 from daiku.trace.stores import Stores, open_stores
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.gitlab.source import GitLabSource
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import Start, WorkerParts
-from daiku.work.record import Claim
-from daiku.work.source import CloneAccess
-from daiku.work.workers.worker import Worker
 from tests.work.gitlab.sources import LABELS, TODO
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.state import Project, Thread
@@ -108,7 +108,7 @@ class Shop:
     async def once(self) -> list[str]:
         """Work what there is; the states that were told meanwhile."""
         self.told.clear()
-        await asyncio.wait_for(self.worker().once(), 60)
+        await asyncio.wait_for(self.worker().run_once(), 60)
         return list(self.told)
 
     def checks(self, status: str, **logs: str) -> None:

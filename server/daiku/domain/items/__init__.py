@@ -1,1 +1,1 @@
-"""Work items: which issue, request or file it is, what a forge says of it, what is to be done there."""
+"""Work items: keys, data from a forge, and intents."""

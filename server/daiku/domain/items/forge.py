@@ -1,4 +1,4 @@
-"""What a source says of an item: its text as it stood, who is believed, what is new, and why it refused."""
+"""Data that a source returns about an item: text, trust, news, and refusals."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from daiku.domain.items.item import ItemKey
 from daiku.texts.text import NO_TEXT, Text
 
 RefusalKind = Literal[
-    "gone",  # deleted, or never there
+    "gone",  # deleted or nonexistent
     "locked",
     "closed",
-    "moved",  # transferred to another repository, or the branch is not where it was
+    "moved",  # transferred to another repository, or the branch moved
     "archived",
-    "forbidden",  # the token may not do this
+    "forbidden",  # the token lacks a permission
     "untrusted",  # the label was set by somebody without write access
     "empty",
     "too_large",
     "limited",  # ask again after `retry_after`
     "unreachable",
-    "unauthorized",  # the login was not accepted (401): a token that is being renewed, or a wrong one
-    "unreadable",  # the answer is not one of the forge's: cut off, or made by a proxy
+    "unauthorized",  # 401: an expired token, or a wrong one
+    "unreadable",  # truncated, or from a proxy instead of the forge
     "exists",
-    "bad",  # what was sent was refused
+    "bad",  # the request was rejected
 ]
 PASSING: frozenset[RefusalKind] = frozenset({"limited", "unreachable", "unauthorized", "unreadable"})
 """Transient refusals, which are retried with backoff. Every other kind is permanent."""
 RETRIED: frozenset[RefusalKind] = PASSING - {"limited"}
-"""Refusals after which a read is repeated at once."""
+"""Refusals after which a read is retried immediately."""
 SHORT_WAIT = 5.0
-"""Seconds: a pause that is no longer, and that a forge asks for, is waited out within a read."""
+"""Seconds: the longest pause requested by a forge that a read waits out."""
 
 
 class ForgeRefusal(Frozen):
-    """Why a source did not do what was asked; `retry_after` in seconds, 0 where it said nothing."""
+    """A refused request to a source; `retry_after` in seconds, 0 if unknown."""
 
     kind: RefusalKind
     message: Text
@@ -42,13 +42,13 @@ class ForgeRefusal(Frozen):
 
 
 class FoundItem(Frozen):
-    """An open item with the label, assigned where that is asked for. `refused`: why it is not worked."""
+    """An open item with the label, and assigned if the settings require it. `refused`: why it is not processed."""
 
     key: ItemKey
     title: str
     url: str = ""
     labelled_at: str = ""
-    """When the label was set: a later one is another order."""
+    """Time at which the label was set; a later time is a new order."""
     refused: Text = NO_TEXT
 
     @property
@@ -58,8 +58,11 @@ class FoundItem(Frozen):
 
 
 class Said(Frozen):
-    """A comment or a review. `trusted`: by a person with write access, and as it stood at the claim; what is not is
-    data. `path` and `line`: where a review's comment stands."""
+    """A comment or a review.
+
+    `trusted`: unchanged since the claim and by a user with write access; untrusted text is data. `path` and
+    `line`: position of a review comment.
+    """
 
     id: str
     author: str
@@ -71,10 +74,13 @@ class Said(Frozen):
 
 
 class ItemText(Frozen):
-    """An item as it stood when it was claimed. `body_trusted`: who wrote it has write access, or who set the label
-    has and it was not changed since. `hidden`: text was left out that a person would not have seen. `base` is the
-    branch that a request goes to, `default` the repository's own; `head` is a request's branch, empty for an issue,
-    and `head_commit` where it stands. `head_repository`: where that branch lies, if elsewhere."""
+    """An item as it was when it was claimed.
+
+    `body_trusted`: its author has write access, or the user who set the label has and the text is unchanged
+    since. `hidden`: text invisible to a reader was removed. `base` is a request's target branch, `default`
+    the repository's default branch. `head` is a request's source branch (empty for an issue), `head_commit`
+    its commit, `head_repository` its repository if it is another one.
+    """
 
     key: ItemKey
     title: str
@@ -94,7 +100,7 @@ class ItemText(Frozen):
 
 
 class FailedCheck(Frozen):
-    """A check of a request that is red: its name, and what it says, which is data."""
+    """A failed check of a request: its name, and its output, which is untrusted."""
 
     name: str
     text: str
@@ -102,9 +108,12 @@ class FailedCheck(Frozen):
 
 
 class ItemNews(Frozen):
-    """What changed since `after`. `wanted` False: it was closed, its assignment or every label of ours was taken away;
-    `why` says which. `said` are comments and reviews by people, ours left out; `checks` is about the head commit. `merged`,
-    `closed`: that is what became of the request that we made for the item."""
+    """Changes of an item since `after`.
+
+    `wanted` is False if it was closed or unassigned, or our labels were removed; `why` says which. `said`
+    are comments and reviews by people except our own. `checks` is about the head commit. `merged` and
+    `closed` are about the request that we opened for the item.
+    """
 
     wanted: bool
     why: Text = NO_TEXT

@@ -1,4 +1,4 @@
-"""Intents: what a work item wants outside (a comment, a label, a push, a request), and what came of each."""
+"""Intents: external effects that a work item requests (comment, label, push, request), and their outcomes."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from daiku.domain.base import Frozen
 from daiku.domain.items.item import ItemState
 
 IntentStatus = Literal["wanted", "sent", "done", "refused"]
-"""`sent`: it was begun, and nobody knows what became of it."""
+"""`sent`: it was begun, and its outcome is unknown."""
 
 
 REQUEST = "request"
-"""The operation by which the item's request is opened: its mark stands in it."""
+"""Operation that opens the item's request; the request contains its mark."""
 
 
 class SetState(Frozen):
-    """The item's labels say `state`, and no other state of ours; others' labels stay."""
+    """Set the item's state label; other labels stay."""
 
     type: Literal["state"] = "state"
     state: ItemState
 
 
 class PostComment(Frozen):
-    """A comment of its own, in Markdown."""
+    """Post a new comment, in Markdown."""
 
     type: Literal["comment"] = "comment"
     text: str
 
 
 class ShowProgress(Frozen):
-    """The one progress comment says `text`; it is made when there is none."""
+    """Update the item's one progress comment, or create it."""
 
     type: Literal["progress"] = "progress"
     text: str
 
 
 class PushBranch(Frozen):
-    """The branch stands at `commit`; before it stood at `expected` (empty: it was not there)."""
+    """Move the branch from `expected` (empty: it must not exist) to `commit`."""
 
     type: Literal["push"] = "push"
     branch: str
@@ -57,13 +57,13 @@ class KeepTree(Frozen):
 
 
 class DropKept(Frozen):
-    """What was kept of the item is taken from the server."""
+    """Delete the item's kept work trees from the server."""
 
     type: Literal["drop"] = "drop"
 
 
 class OpenRequest(Frozen):
-    """A draft request from `branch` into `base`."""
+    """Open a draft request from `branch` into `base`."""
 
     type: Literal["request"] = "request"
     branch: str
@@ -73,30 +73,30 @@ class OpenRequest(Frozen):
 
 
 class MarkReady(Frozen):
-    """The request of `branch` is no draft any more."""
+    """Mark the request of `branch` as ready for review."""
 
     type: Literal["ready"] = "ready"
     branch: str
 
 
 ForgeIntent: TypeAlias = SetState | PostComment | ShowProgress | OpenRequest | MarkReady
-"""What a source carries out."""
+"""Intents that a source carries out."""
 FORGE_KINDS = ("state", "comment", "progress", "request", "ready")
-"""The types of these."""
+"""Types of `ForgeIntent`."""
 GitIntent: TypeAlias = PushBranch | KeepTree | DropKept
-"""What git carries out."""
+"""Intents that git carries out."""
 Intent: TypeAlias = Annotated[ForgeIntent | GitIntent, Field(discriminator="type")]
 
 _INTENT: TypeAdapter[Intent] = TypeAdapter(Intent)
 
 
 def read_intent(data: str) -> Intent:
-    """The intent that was stored as `data`."""
+    """Parse a stored intent. Raises pydantic.ValidationError."""
     return _INTENT.validate_json(data)
 
 
 def without_secrets(intent: Intent, redact: Callable[[str], str]) -> Intent:
-    """The intent with words that `redact` has looked through."""
+    """Return the intent with its texts passed through `redact`."""
     match intent:
         case PostComment() | ShowProgress():
             return intent.model_copy(update={"text": redact(intent.text)})
@@ -107,20 +107,20 @@ def without_secrets(intent: Intent, redact: Callable[[str], str]) -> Intent:
 
 
 class Outcome(Frozen):
-    """What was done: the comment's id, the request's address, the commit. `found`: it was done before already."""
+    """Result of an intent: a comment id, a request's URL, or a commit. `found`: it had been done before."""
 
     reference: str = ""
     found: bool = False
 
 
 class IntentRecord(Frozen):
-    """An intent on record. `operation` names it within its item and never changes: what was done is found by it."""
+    """A stored intent. `operation` identifies it within its item and never changes."""
 
     item: str
     operation: str
     intent: Intent
     status: IntentStatus = "wanted"
     sent: bool = False
-    """It was begun, and nobody knows what became of it: look for its traces before it is repeated."""
+    """True if it was begun and its outcome is unknown: look for its effect before retrying."""
     reference: str = ""
     error: str = ""

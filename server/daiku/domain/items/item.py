@@ -1,4 +1,4 @@
-"""A work item: its key, its state, and how commands name it (PROTOCOL 9)."""
+"""Work items: keys, states, and their form in commands (PROTOCOL 9)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from daiku.texts.text import NO_TEXT, Text
 
 SourceName = Literal["github", "gitlab", "files"]
 ItemKind = Literal["issue", "request", "file"]
-"""`request`: a pull request of GitHub, a merge request of GitLab."""
+"""`request`: a pull request (GitHub) or a merge request (GitLab)."""
 ItemState = Literal["queued", "processing", "paused", "waiting", "done", "failed", "dead", "stopped"]
-"""`waiting`: it asked something, and goes on when a person has answered. `dead`: all its retries failed."""
+"""`waiting`: it asked a question and continues after the answer. `dead`: all its retries failed."""
 Signal = Literal["", "pause", "cancel"]
-"""What whoever works an item is to do at the next step."""
+"""Request to the worker of an item, handled at its next step."""
 OVER: frozenset[ItemState] = frozenset({"done", "failed", "dead", "stopped"})
 
 _KEY = re.compile(
@@ -24,9 +24,12 @@ _KEY = re.compile(
 
 
 class ItemKey(Frozen):
-    """Which issue, request or file. `repository` is `owner/name` or `group/sub/name`, empty for a file; `name` is the
-    number as digits, or the file's name without `.md`. `place`: the folder in which a file lies and the repository in
-    which it is worked; commands do not name them, so that there is one file of a name."""
+    """Key of an issue, a request, or a file.
+
+    `repository` is `owner/name` or `group/sub/name`, empty for a file. `name` is the number, or the file's
+    name without `.md`. `place`: a file's folder and the repository to change; commands omit it, so file
+    names are unique.
+    """
 
     source: SourceName
     kind: ItemKind
@@ -41,11 +44,11 @@ class ItemKey(Frozen):
 
 
 def read_key(text: str) -> ItemKey | None:
-    """The key that `text` names, such as `github:owner/name#12`; None where it names none."""
-    found = _KEY.fullmatch(text.strip())
-    if found is None:
+    """Parse a key such as `github:owner/name#12`; None if it is invalid."""
+    match = _KEY.fullmatch(text.strip())
+    if match is None:
         return None
-    source, repository, mark, number, file = found.groups()
+    source, repository, mark, number, file = match.groups()
     if file is not None:
         return ItemKey(source="files", kind="file", name=file)
     kind: ItemKind = "request" if mark == "!" else "issue"
@@ -53,7 +56,7 @@ def read_key(text: str) -> ItemKey | None:
 
 
 class ItemProgress(Wire):
-    """How far the plan of an item is: steps done, steps in all, and the name of the one under way."""
+    """Progress of an item's plan: completed steps, all steps, and the name of the current step."""
 
     done: int
     total: int
@@ -61,9 +64,11 @@ class ItemProgress(Wire):
 
 
 class WorkItem(Localizable):
-    """A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted`
-    what was asked of it while it is worked, and has not come about yet; `usage` what its runs took of models so far, None
-    where there was none."""
+    """A work item for commands, editors, and scripts.
+
+    `error` says why it failed, waits, or was stopped. `wanted` is a pending signal. `usage` is the total of
+    its runs so far, or None.
+    """
 
     item: str
     title: str

@@ -1,1 +1,1 @@
-"""What agents hand to one another: plans, briefs, research, patches, reviews."""
+"""Data that agents hand over to each other: plans, briefs, research, patches, reviews."""

@@ -1,4 +1,4 @@
-"""What the drafting agents are given and hand over: a document or a part of it, patches, references, scores."""
+"""Data of the drafting agents: documents, sections, patches, references, scores."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,11 +10,12 @@ from daiku.domain.work.patches import PatchJSON, Unplaced
 
 DocumentFormat: TypeAlias = Literal["markdown", "rst", "asciidoc", "html", "latex", "plain"]
 Depth: TypeAlias = Annotated[int, Field(ge=0, le=3)]
-"""How deep a draft goes: 0 shortens, 1 changes what was asked, 2 explains more, 3 goes into every point (R1.60)."""
+"""Depth of a draft: 0 shortens, 1 changes what was requested, 2 explains more, 3 covers every point in depth
+(R1.60)."""
 
 
 class Passage(Wire):
-    """A piece of another text: where it stands, how like it is (0 to 1), its words."""
+    """A passage of another text: its source, its text, and its similarity (0 to 1)."""
 
     source: str
     text: str
@@ -22,7 +23,7 @@ class Passage(Wire):
 
 
 class Criterion(Wire):
-    """One thing that a text is judged by, and how much it counts."""
+    """A criterion of a rubric, with its weight."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")
     text: str = Field(min_length=1)
@@ -30,14 +31,14 @@ class Criterion(Wire):
 
 
 class Rubric(Wire):
-    """What texts are judged by."""
+    """Criteria for judging texts."""
 
     name: str = "prose"
     criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=20)
 
 
 class Score(Wire):
-    """How well a text meets a criterion (0 to 4), why, and what would be better."""
+    """A score for one criterion (0 to 4), its reason, and advice."""
 
     criterion: str
     score: int = Field(ge=0, le=4)
@@ -46,8 +47,10 @@ class Score(Wire):
 
 
 class Document(Wire):
-    """A document, or a part of it, with what a stage has to know of it. `text` is what is worked on; of the whole
-    document as a person has it where the machine is given it, of a part `part` of `parts` where a stage is."""
+    """A document, or one part of it, as a stage receives it.
+
+    `text` is the text to work on: the complete document, or part `part` of `parts`.
+    """
 
     path: str
     form: DocumentFormat = "plain"
@@ -56,27 +59,27 @@ class Document(Wire):
     part: int = 0
     parts: int = 0
     selection: tuple[int, int] | None = None
-    """Only this of it is to be changed (code points); None: all of it."""
+    """Range that may change (code points, half-open); None: all of it."""
     outline: str = ""
-    """The headings of the whole document, where a stage is given a part."""
+    """Headings of the complete document, for a stage that receives a part."""
     passages: tuple[str, ...] = ()
-    """What the patch puts into the document, for those who look at nothing else."""
+    """Texts that the patch inserts, for stages that read nothing else."""
     references: tuple[Passage, ...] = ()
     rubric: Rubric | None = None
-    """None: the rubric that comes with Daiku."""
+    """None: the default rubric."""
     lessons: str = ""
-    """What earlier judgements taught, from a file of the workspace."""
+    """Lessons of earlier evaluations, from a file of the workspace."""
 
 
 class SectionsChosen(Wire):
-    """Which parts of a long document are concerned, by their numbers from 1."""
+    """Handover: relevant parts of a long document, by number from 1."""
 
     kind: Literal["sections"] = "sections"
     numbers: tuple[int, ...] = ()
 
 
 class PatchMade(Wire):
-    """A patch of the text that the stage was given, and the issues that could not be placed in it."""
+    """Handover: a patch of the stage's text, and the issues that could not be placed."""
 
     kind: Literal["patch"] = "patch"
     patch: PatchJSON
@@ -85,7 +88,7 @@ class PatchMade(Wire):
 
 
 class ReferencesFound(Wire):
-    """What the workspace's references hold that is near to the new text; `by` names how it was searched."""
+    """Handover: reference passages of the workspace that are similar to the new text; `by` names the search."""
 
     kind: Literal["references"] = "references"
     passages: tuple[Passage, ...] = ()
@@ -93,7 +96,7 @@ class ReferencesFound(Wire):
 
 
 class SimilarityFound(Wire):
-    """How like the new text is to the nearest text that it was compared with (R1.63-R1.65)."""
+    """Handover: similarity of the new text to the nearest text compared (R1.63-R1.65)."""
 
     kind: Literal["similarity"] = "similarity"
     action: GuardrailAction = "pass"
@@ -102,8 +105,11 @@ class SimilarityFound(Wire):
 
 
 class Evaluated(Wire):
-    """The scores of a text by a rubric (R1.66). `total` is the weighted mean, 0 to 1. `cached`: no model was asked
-    now, for the same text was judged by the same rubric and model before."""
+    """Handover: scores of a text by a rubric (R1.66).
+
+    `total` is the weighted mean, 0 to 1. `cached`: taken from an earlier evaluation of the same text by the
+    same rubric and model.
+    """
 
     kind: Literal["evaluation"] = "evaluation"
     scores: tuple[Score, ...] = ()
@@ -112,7 +118,7 @@ class Evaluated(Wire):
 
 
 class KeptEvaluation(Wire):
-    """A judgement with the session that it was made in and the document that it is about."""
+    """A stored evaluation with its session and document."""
 
     session: str
     path: str

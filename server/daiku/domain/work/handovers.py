@@ -1,4 +1,4 @@
-"""What one stage of work hands to the next: plan, findings, edits, commands, report; and what proves a step."""
+"""Handovers between stages (plan, findings, edits, commands, report), and proofs of steps."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from daiku.texts.text import Text
 
 
 class CommandOutcome(Wire):
-    """A command that was run. One that was refused or never started has exit code 1."""
+    """A command that was run. A command that was denied or never started has exit code 1."""
 
     command: str
     exit_code: int
@@ -31,17 +31,17 @@ class CommandOutcome(Wire):
     ended: bool = True
     """False for a command that did not run, or that runs in the background."""
     unchanged: bool | None = None
-    """True if it edits files in place and changed none of them, False if it changed a file that it names; None if unknown."""
+    """True if it edits files in place and changed none, False if it changed a file that it names, None if
+    unknown."""
 
 
 Remark = Literal["passed_before", "no_tests", "check_changed"]
-"""What takes from a passing check's worth: it passed before the work as well, it ran no test, or the work
-changed the files that the check itself is made of."""
+"""Why a passing check proves less: it also passed before the work, it ran no tests, or the work changed the
+files of the check itself."""
 
 
 class Proof(Wire):
-    """What a claim rests on: a command's exit code, the diagnostics of a path, the diff of a checkpoint,
-    or the word of a person about a check that nothing here can show.
+    """Evidence for a claim: an exit code, diagnostics, a checkpoint's diff, or the user's confirmation.
 
     `ref` finds it in the journal: the id of the call or of the checkpoint.
     """
@@ -57,7 +57,7 @@ class Proof(Wire):
 
 
 class LeftoverPlace(Wire):
-    """An unfinished line that changes put into a file (`count` times; below zero: took away)."""
+    """An unfinished line that changes added to a file (`count` times; negative: removed)."""
 
     path: str
     text: str
@@ -74,7 +74,7 @@ class FailedCall(Wire):
 
 
 class NestedEvidence(Wire):
-    """What a nested run did, as its parent counts it: `core.proof.evidence.Evidence` without what is under way."""
+    """Evidence of a nested run for its parent: `Evidence` without what is in progress."""
 
     files: tuple[FileStat, ...] = ()
     checkpoints: tuple[str, ...] = ()
@@ -84,12 +84,14 @@ class NestedEvidence(Wire):
     edits: tuple[int, ...] = ()
     """For each edit, the number of commands that ran before it."""
     acted: bool = False
-    """Something outside the files and commands was changed, by an MCP server for instance."""
+    """True if something other than files and commands was changed, for example by an MCP server."""
 
 
 class Claim(Localizable):
-    """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
-    `unfit`: set in journals of earlier versions, which judged the sentence; it is shown as not proven."""
+    """A sentence of a report with its proofs; without proof it is shown as an assertion.
+
+    `unfit` is set in journals of earlier versions, which judged the sentence; it is shown as not proven.
+    """
 
     text: Text
     proofs: tuple[Proof, ...] = ()
@@ -97,7 +99,7 @@ class Claim(Localizable):
 
 
 class Report(Localizable):
-    """What came of the work, in words, and each claim with its proofs. `from_records`: no model said it."""
+    """Result of the work in words, and claims with their proofs. `from_records`: generated without a model."""
 
     text: Text
     claims: tuple[Claim, ...] = ()
@@ -105,28 +107,28 @@ class Report(Localizable):
 
 
 class PlanMade(Wire):
-    """The planner hands over a plan with at least one step."""
+    """Handover of the planner: a plan with at least one step."""
 
     kind: Literal["plan"] = "plan"
     plan: Plan
 
 
 class SaidInWords(Wire):
-    """An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one."""
+    """Handover as plain text, from an agent without a type of its own or without a result."""
 
     kind: Literal["words"] = "words"
     text: str
 
 
 class Findings(Research):
-    """The researcher hands over what was found, by address, and what it says of it; nothing found is valid too."""
+    """Handover of the researcher: its findings by URL, and notes; it may be empty."""
 
     kind: Literal["findings"] = "findings"
     notes: str = ""
 
 
 class EditsMade(Wire):
-    """The coder hands over the files that it changed, as they really were changed, and its notes."""
+    """Handover of the coder: the files that were actually changed, and notes."""
 
     kind: Literal["edits"] = "edits"
     files: tuple[FileStat, ...] = ()
@@ -135,7 +137,7 @@ class EditsMade(Wire):
 
 
 class CommandsRun(Wire):
-    """The runner hands over every command that it really ran, in order, and its notes."""
+    """Handover of the runner: every command that was actually run, in order, and notes."""
 
     kind: Literal["commands"] = "commands"
     commands: tuple[CommandOutcome, ...] = ()
@@ -143,34 +145,34 @@ class CommandsRun(Wire):
 
 
 class ReportMade(Localizable):
-    """The reporter hands over its report."""
+    """Handover of the reporter: its report."""
 
     kind: Literal["report"] = "report"
     report: Report
 
 
 class TaskReport(Wire):
-    """What came of a step's tasks (R4.40): the numbers are those of the execution log."""
+    """Result of a step's tasks (R4.40), with the numbers of the execution log."""
 
     status: Literal["completed", "failed"]
     succeeded: int = Field(ge=0)
     failed: int = Field(ge=0)
     summary: str = ""
     cause: str = ""
-    """Why it failed; empty when it did not."""
+    """Why it failed; empty if it did not."""
     next_action: str = ""
-    """What is recommended to be done next."""
+    """Recommended next action."""
 
 
 class TasksMade(Wire):
-    """The handover of the agent that splits a step: its tasks in order, at least one."""
+    """Handover of the agent that splits a step: its tasks in order, at least one."""
 
     kind: Literal["tasks"] = "tasks"
     tasks: tuple[Task, ...] = Field(min_length=1)
 
 
 class TasksReported(Wire):
-    """The handover of the agent that reports on a step's tasks."""
+    """Handover of the agent that reports on a step's tasks."""
 
     kind: Literal["task_report"] = "task_report"
     report: TaskReport
@@ -192,11 +194,11 @@ Handover: TypeAlias = Annotated[
     | Evaluated,
     Field(discriminator="kind"),
 ]
-"""Read by `kind`; validated on every edge."""
+"""Discriminated by `kind`; validated between all stages."""
 
 
 class Brief(Wire):
-    """What a stage is given: the request, and what the stages before it handed over so far.
+    """Input of a stage: the request, and the handovers of earlier stages.
 
     The coder gets plan, step and findings (R0.102); the runner also the edits; the reporter everything.
     """
@@ -208,14 +210,14 @@ class Brief(Wire):
     edits: EditsMade | None = None
     commands: CommandsRun | None = None
     proofs: tuple[Proof, ...] = ()
-    """What the claims of a report may rest on."""
+    """Proofs available to the claims of a report."""
     said: tuple[str, ...] = ()
-    """What the person said in the conversation, in their own words, the latest first."""
+    """The user's own messages of the conversation, the latest first."""
     code: str = ""
-    """The changed files as they are now, as `File:` blocks, where somebody has read them."""
+    """Current content of the changed files, as `File:` blocks, if it was read."""
     document: Document | None = None
-    """The document, or the part of one, that is worked on."""
+    """The document, or part of one, to work on."""
     files: str = ""
-    """The names of the project's files and what they define, where that is told."""
+    """Names of the project's files and their definitions, if included."""
     lessons: tuple[Lesson, ...] = ()
-    """What the playbook says of this request. On record it is what the run's first event holds."""
+    """Playbook lessons for the request. In the journal they are in the run's first event."""

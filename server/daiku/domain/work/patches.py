@@ -1,4 +1,4 @@
-"""Patches: one change of files as data; and decisions on changes, with what an undo cannot bring back."""
+"""Patches, change maps, and reviews, with the effects that an undo cannot revert."""
 
 from enum import StrEnum
 from typing import ClassVar, Literal
@@ -10,7 +10,7 @@ from daiku.domain.runs import Range
 
 
 class SearchReplace(Frozen):
-    """Replace the one place where `search` stands by `replace`; every place with `replace_all`."""
+    """Replace the one occurrence of `search`, or all occurrences with `replace_all`."""
 
     search: str = Field(description="as it stands there, once")
     replace: str = Field(description="text in its place")
@@ -21,8 +21,11 @@ FileKind = Literal["create", "edit", "delete", "rename"]
 
 
 class FileChange(Frozen):
-    """What happens to one file. `old` is the text that the change was made against (None: there was
-    none), `new` the text after it (None: deleted). A rename has `to`. Paths are relative, with `/`."""
+    """A change of one file.
+
+    `old` is the text before (None: no file), `new` the text after (None: deleted). A rename has `to`. Paths
+    are relative, with `/`.
+    """
 
     path: str
     kind: FileKind
@@ -32,13 +35,13 @@ class FileChange(Frozen):
 
 
 class Patch(Frozen):
-    """All changes of one tool call: applied whole or not at all."""
+    """All file changes of one tool call, applied atomically."""
 
     files: tuple[FileChange, ...]
 
 
 class FileStat(Wire):
-    """What a person sees of one changed file: lines added and removed."""
+    """Number of added and removed lines of a changed file."""
 
     path: str
     kind: FileKind
@@ -47,7 +50,7 @@ class FileStat(Wire):
 
 
 class ChangeOp(StrEnum):
-    """What a change does with its place of the old text (R1.94)."""
+    """Operation of a change (R1.94)."""
 
     insert = "insert"
     delete = "delete"
@@ -55,8 +58,11 @@ class ChangeOp(StrEnum):
 
 
 class Change(Wire):
-    """One place of a change map (R1.95): code points of the OLD text, half-open, sorted, no overlap (C1.8).
-    An insert has `end == start` and a `text`, a delete no text, a replace both."""
+    """One change of a change map (R1.95).
+
+    `start` and `end` are code points of the OLD text, half-open, sorted, without overlap (C1.8). An insert
+    has `end == start` and a `text`, a delete no text, a replace both.
+    """
 
     op: ChangeOp
     start: int
@@ -65,29 +71,31 @@ class Change(Wire):
 
 
 class PatchJSON(Wire):
-    """A whole new text and the changes that lead to it from the old one (R1.96): applying `change_map` to the
-    old text gives `new_text`."""
+    """A new text and its change map (R1.96): applying `change_map` to the old text gives `new_text`."""
 
     new_text: str
     change_map: tuple[Change, ...] = ()
 
 
 class MergedPatch(PatchJSON):
-    """Two patches of one text as one, and the changes of the second that gave way to the first (C1.9)."""
+    """Two merged patches of one text; `dropped` are changes of the second that conflict with the first (C1.9)."""
 
     dropped: tuple[Change, ...] = ()
 
 
 class RangeEdit(Wire):
-    """A change by line and character of the old text, in the units that editor and server agreed on."""
+    """A change by line and character of the old text, in the negotiated position encoding."""
 
     range: Range
     new_text: str
 
 
 class Issue(Wire):
-    """Something to be put right in a text, and what is to stand there instead. Its place is `start` and `end`
-    (code points, half-open), or the one place where `quote` stands; with both, the quote has to stand there."""
+    """A problem in a text with its replacement.
+
+    Its position is `start` and `end` (code points, half-open), or the only occurrence of `quote`; with both,
+    they must agree.
+    """
 
     replacement: str
     quote: str = ""
@@ -97,7 +105,7 @@ class Issue(Wire):
 
 
 class Unplaced(Wire):
-    """An issue that was not turned into a change, and why."""
+    """An issue that could not be turned into a change, and why."""
 
     issue: Issue
     why: Literal[
@@ -106,7 +114,7 @@ class Unplaced(Wire):
 
 
 class IssuePatch(PatchJSON):
-    """The patch that issues make of a text, and those of them that could not be placed."""
+    """Patch of the issues of a text, and the issues that could not be placed."""
 
     unplaced: tuple[Unplaced, ...] = ()
 
@@ -119,18 +127,20 @@ ReviewDecision = Literal["accept", "reject"]
 
 
 class Irrevocable(Wire):
-    """A command (or a call of another program's tool) that ran after a checkpoint: its effects stay."""
+    """A command (or external tool call) that ran after a checkpoint and cannot be undone."""
 
     command: str
     exit_code: int | None = None
-    """None for calls that have none, and for commands whose end is not known."""
+    """None for calls without exit code, and for commands whose end is unknown."""
     time: str
 
 
 class Review(Wire):
-    """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
-    count. `checkpoint_id` holds how the review stood after it, and the files as they were before. `lines` are those that
-    a rejection took away (`+`) and brought back (`-`)."""
+    """The user's decision on changes of one file.
+
+    `hunks` is their number, 0 if there are none to count. `checkpoint_id` holds the review state after it
+    and the files before it. `lines` are those that a rejection removed (`+`) and restored (`-`).
+    """
 
     type: ClassVar[str] = "review"
     decision: ReviewDecision
@@ -141,7 +151,7 @@ class Review(Wire):
 
 
 class Restored(Wire):
-    """Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it."""
+    """Restoration of files to `checkpoint_id`; `redo` is the checkpoint taken before."""
 
     type: ClassVar[str] = "restored"
     checkpoint_id: str

@@ -1,4 +1,4 @@
-"""Plans: goal, steps with acceptance checks, tasks; a plan's progress is a function of its steps."""
+"""Plans: goals, steps with acceptance checks, and tasks."""
 
 from typing import Literal
 
@@ -21,10 +21,11 @@ class Task(Wire):
 
 
 class Step(Wire):
-    """A milestone; `acceptance` are commands or diagnostics checks that must pass (R4.28–R4.30).
+    """A milestone. `acceptance` lists the commands or diagnostics checks that must pass (R4.28–R4.30).
 
-    `check_seconds`: how long one of them may take, where limits.check_seconds is not meant. `own_checks`:
-    those of them that a person wrote, which a plan made anew keeps."""
+    `check_seconds` maps checks to timeouts in seconds that override `limits.check_seconds`. `own_checks` are
+    those that the user wrote; a replan keeps them.
+    """
 
     step_id: str = Field(default_factory=lambda: new_id("step"))
     name: str
@@ -38,7 +39,8 @@ class Step(Wire):
 
 
 class PlanStanding(Wire):
-    """How far a plan is as a run ends: its steps by what became of them; `open` are neither done nor failed."""
+    """Progress of a plan at the end of a run: its steps by status; `open` steps are neither completed nor
+    failed."""
 
     plan_id: str
     name: str = ""
@@ -50,8 +52,11 @@ class PlanStanding(Wire):
 
 
 class Plan(Wire):
-    """A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words.
-    `dropped_checks`: those of unfinished steps that a plan made anew left out."""
+    """A goal and its steps (R4.31–R4.33).
+
+    `focus`: the subject of the work, in a few words. `dropped_checks`: checks of unfinished steps that a
+    replan left out.
+    """
 
     plan_id: str = Field(default_factory=lambda: new_id("plan"))
     name: str
@@ -63,7 +68,7 @@ class Plan(Wire):
     dropped_checks: tuple[str, ...] = ()
 
     def progress(self) -> tuple[int, int]:
-        """Steps completed, steps in all."""
+        """Return the number of completed steps and of all steps."""
         return sum(s.status == "completed" for s in self.steps), len(self.steps)
 
     def standing(self) -> PlanStanding:
@@ -82,7 +87,7 @@ class Plan(Wire):
 
 
 class PlanInFull(Plan, PlanStanding):
-    """A plan with how far it is, as the requests answer that are about one."""
+    """A plan with its progress, for requests about one plan."""
 
 
 def in_full(plan: Plan) -> PlanInFull:

@@ -1,10 +1,10 @@
-"""What is known from the web: hits of search engines, pages that were read, the questions behind them."""
+"""Web research: search results, pages read, and queries."""
 
 from daiku.domain.base import Frozen, Wire
 
 
 class SearchResult(Frozen):
-    """One hit (X.18). `source` is the engine; `score` falls from 1 with the place in its list."""
+    """A search result (X.18). `source` is the engine; `score` falls from 1 with the rank."""
 
     source: str
     url: str
@@ -14,7 +14,7 @@ class SearchResult(Frozen):
 
 
 class Finding(Wire):
-    """A page that a web tool really returned for `query`; `text` is what stands there, as far as it was read."""
+    """A page that a web tool returned for `query`; `text` is the part that was read."""
 
     query: str
     url: str
@@ -23,8 +23,8 @@ class Finding(Wire):
 
 
 class Research(Wire):
-    """What research came to: at most three queries, findings in the order of queries and scores, and
-    the question that only the person can answer."""
+    """Result of research: at most three queries, findings in the order of queries and scores, and a question
+    that only the user can answer."""
 
     queries: tuple[str, ...] = ()
     results: tuple[Finding, ...] = ()

@@ -1,1 +1,1 @@
-"""Tools that read, search and change files, and look at them again after an edit."""
+"""Tools that read, search, and change files."""

@@ -1,4 +1,4 @@
-"""The engines of search/text: ripgrep, and RE2 on a file at a time where there is none."""
+"""Search engines of search/text: ripgrep, or RE2 file by file if ripgrep is not installed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any, NamedTuple, Protocol
 
 from daiku.dataclass import dataclass
 from daiku.workspace.encodings import decode
-from daiku.workspace.globs import matcher
+from daiku.workspace.globs import build_matcher
 from daiku.workspace.ignores import Ignores
 from daiku.workspace.programs import find_program
-from daiku.workspace.walk import HEAVY_FOLDERS, files
+from daiku.workspace.walk import HEAVY_FOLDERS, walk_files
 
-LARGEST = 10_000_000
+MAX_BYTES = 10_000_000
 """Bytes of the largest file that is searched."""
 HEAVY = ("node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache")
-"""Folders that no one wants searched unless they are named, even where no ignore file names them."""
+"""Folders that are searched only if they are named, even if no ignore file lists them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for. `globs` empty: in all files. `context`: lines before and after each match."""
+    """A search. `globs`: empty for all files. `context`: lines before and after each match."""
 
     pattern: str
     regex: bool = False
@@ -37,7 +37,8 @@ class Query:
 
 
 class Place(NamedTuple):
-    """A file or folder to look in. `base`: the folder that globs begin at. `everything`: what git ignores too."""
+    """A file or folder to search. `base`: the folder that globs are relative to. `everything`: include
+    ignored files."""
 
     path: Path
     base: Path
@@ -45,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One line, which matches or is beside one that does."""
+    """A line that matches, or a context line."""
 
     path: Path
     line: int
@@ -54,21 +55,21 @@ class Hit(NamedTuple):
 
 
 class FileCount(NamedTuple):
-    """How many lines of a file match; in a search over several lines, how many matches it has."""
+    """Matching lines of a file, or matches if they may span lines."""
 
     path: Path
     matches: int
 
 
 class Engine(Protocol):
-    """A way to search. Both methods raise ValueError, with the reason, for a pattern that cannot be read."""
+    """A search engine. Both methods raise ValueError, with the reason, for an invalid pattern."""
 
     def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
-        """The lines that match, and those beside them, file by file in the order of paths."""
+        """Yield the matching lines and their context, ordered by path."""
         ...
 
     def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
-        """The files with a match, in the order of paths."""
+        """Yield the files with a match, ordered by path."""
         ...
 
 
@@ -78,29 +79,31 @@ _LONGEST_LINE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PythonSearch:
-    """The engine that needs no program. `roots`: the folders whose ignore files count."""
+    """The engine without an external program. `roots`: the folders whose ignore files count."""
 
     roots: tuple[Path, ...]
 
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
         expression = compile_query(query)
-        async for path in self._files(query, place):
-            for hit in await asyncio.to_thread(_hits, path, expression, query):
+        async for path in self._iterate_files(query, place):
+            for hit in await asyncio.to_thread(_find_hits, path, expression, query):
                 yield hit
 
     async def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
         """See Engine."""
         expression = compile_query(query)
-        async for path in self._files(query, place):
-            if count := await asyncio.to_thread(_count, path, expression, query):
+        async for path in self._iterate_files(query, place):
+            if count := await asyncio.to_thread(_count_matches, path, expression, query):
                 yield FileCount(path, count)
 
-    async def _files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
-        matches = matcher(query.globs)
-        # In the order of ripgrep: by the names of folders and files alike.
-        found = await asyncio.to_thread(lambda: sorted(files(self.roots, place.path), key=lambda p: p.parts))
-        for path in found:
+    async def _iterate_files(self, query: Query, place: Place) -> AsyncGenerator[Path]:
+        matches = build_matcher(query.globs)
+        # ripgrep's order: folders and files sorted together by name
+        paths = await asyncio.to_thread(
+            lambda: sorted(walk_files(self.roots, place.path), key=lambda p: p.parts)
+        )
+        for path in paths:
             if matches(path.relative_to(place.base).as_posix()):
                 yield path
 
@@ -108,7 +111,7 @@ class PythonSearch:
 _ASCII_CLASS = re.compile(r"\\[wWdDsSbB]")
 
 
-def ascii_note(query: Query) -> str:
+def find_ascii_note(query: Query) -> str:
     """Return a note on character classes that RE2 limits to ASCII; empty if the query has none."""
     if not query.regex or not _ASCII_CLASS.search(query.pattern):
         return ""
@@ -116,7 +119,7 @@ def ascii_note(query: Query) -> str:
 
 
 def compile_query(query: Query) -> Any:
-    """Return the query as an expression of RE2, which matches in linear time. Raises ValueError with the reason."""
+    """Compile the query with RE2, which matches in linear time. Raises ValueError with the reason."""
     import re2  # when used
 
     engine: Any = re2  # it has no types
@@ -132,48 +135,51 @@ def compile_query(query: Query) -> Any:
         ) from None
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        decoded = decode(path.read_bytes()) if path.stat().st_size <= LARGEST else None
+        decoded = decode(path.read_bytes()) if path.stat().st_size <= MAX_BYTES else None
     except OSError:
         return ""
     return "" if decoded is None else decoded.text.replace("\r\n", "\n")
 
 
-def _hits(path: Path, expression: Any, query: Query) -> list[Hit]:
-    text = _text(path)
-    matching = sorted(set(_matching(text, expression, query)))
-    if not matching:
+def _find_hits(path: Path, expression: Any, query: Query) -> list[Hit]:
+    text = _read_text(path)
+    match_numbers = sorted(set(_find_lines(text, expression, query)))
+    if not match_numbers:
         return []
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    shown: dict[int, bool] = {}
-    for number in matching:
-        for beside in range(max(0, number - query.context), min(len(lines), number + query.context + 1)):
-            shown.setdefault(beside, False)
-        shown[number] = True
+    numbers: dict[int, bool] = {}
+    for number in match_numbers:
+        for neighbor in range(max(0, number - query.context), min(len(lines), number + query.context + 1)):
+            numbers.setdefault(neighbor, False)
+        numbers[number] = True
     return [
-        Hit(path, number + 1, lines[number], shown[number]) for number in sorted(shown) if number < len(lines)
+        Hit(path, number + 1, lines[number], numbers[number])
+        for number in sorted(numbers)
+        if number < len(lines)
     ]
 
 
-def _count(path: Path, expression: Any, query: Query) -> int:
-    text = _text(path)
+def _count_matches(path: Path, expression: Any, query: Query) -> int:
+    text = _read_text(path)
     if query.multiline:
         return sum(1 for _ in expression.finditer(text))
-    return len(set(_matching(text, expression, query)))
+    return len(set(_find_lines(text, expression, query)))
 
 
-def _matching(text: str, expression: Any, query: Query) -> Iterator[int]:
-    """The numbers (from 0) of the lines that match, or that a match goes over."""
-    ends = r"\A" in query.pattern or r"\z" in query.pattern  # of a line, where each is searched
-    if not ends and expression.search(text) is None:
+def _find_lines(text: str, expression: Any, query: Query) -> Iterator[int]:
+    """Yield the numbers (from 0) of the lines that match or that a match covers."""
+    # Lines are searched one by one, so these anchor to a line.
+    anchors_text = r"\A" in query.pattern or r"\z" in query.pattern
+    if not anchors_text and expression.search(text) is None:
         return
     if query.multiline:
-        for found in expression.finditer(text):
-            first = text.count("\n", 0, found.start())
-            inside = text.count("\n", found.start(), max(found.start(), found.end() - 1))
+        for match in expression.finditer(text):
+            first = text.count("\n", 0, match.start())
+            inside = text.count("\n", match.start(), max(match.start(), match.end() - 1))
             yield from range(first, first + inside + 1)
         return
     lines = text.split("\n")
@@ -182,22 +188,25 @@ def _matching(text: str, expression: Any, query: Query) -> Iterator[int]:
     yield from (number for number, line in enumerate(lines) if expression.search(line[:_LONGEST_LINE]))
 
 
-_LINE = re.compile(rb"(\d+)([:-])")
-_COLUMNS = 2000
-_MOST_NAMED = 500
-"""Files that are named to one process."""
+_LINE_NUMBER = re.compile(rb"(\d+)([:-])")
+_MAX_COLUMNS = 2000
+"""Characters of a line that ripgrep prints."""
+_MAX_PATHS = 500
+"""Files that are passed to one process."""
 
 
 def find_ripgrep(roots: tuple[Path, ...]) -> str:
-    """Return the path of ripgrep, also from the folder of this Python; "" if there is none."""
+    """Return the path of ripgrep; "" if it is not installed. The folder of this Python counts too."""
     return find_program("rg", roots, last=str(Path(sys.executable).parent))
 
 
-def arguments(query: Query, *, everything: bool = False) -> list[str]:
-    """Build ripgrep's arguments, each value bound to its flag so that none is read as a flag itself. The ignore
-    files that count are those that Daiku reads too, and no others."""
+def build_arguments(query: Query, *, everything: bool = False) -> list[str]:
+    """Build ripgrep's arguments. Only the ignore files that Daiku reads apply.
+
+    Each value is bound to its flag, so that none is parsed as a flag.
+    """
     flags = ["--no-config", "--no-messages", "--color=never", "--with-filename", "--null", "--crlf"]
-    flags += ["--hidden", f"--max-filesize={LARGEST}", "--sort=path"]
+    flags += ["--hidden", f"--max-filesize={MAX_BYTES}", "--sort=path"]
     flags += ["--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"]
     flags.append("--no-ignore" if everything else "--no-ignore-parent")
     if not query.regex:
@@ -207,55 +216,57 @@ def arguments(query: Query, *, everything: bool = False) -> list[str]:
     flags.append("--ignore-case" if query.ignore_case else "--case-sensitive")
     flags += [f"--glob={glob}" for glob in query.globs]
     flags += [f"--glob=!{name}" for name in (".git", ".hg", ".svn", *HEAVY)]
-    return [*flags, "--regexp", query.pattern]  # with "=" it would lose a "=" that the pattern begins with
+    return [*flags, "--regexp", query.pattern]  # after "=" ripgrep would drop a leading "=" of the pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Ripgrep:
-    """The engine with this program."""
+    """The ripgrep engine. `program`: its path."""
 
     program: str
 
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
-        shown = ["--no-heading", "--line-number", f"--max-columns={_COLUMNS}", "--max-columns-preview"]
-        shown += [f"--context={query.context}"]
-        async with aclosing(self._answers(shown, query, place)) as answers:
+        flags = ["--no-heading", "--line-number", f"--max-columns={_MAX_COLUMNS}", "--max-columns-preview"]
+        flags += [f"--context={query.context}"]
+        async with aclosing(self._run_all(flags, query, place)) as answers:
             async for path, rest in answers:
-                if (found := _LINE.match(rest)) is not None:
-                    text = rest[found.end() :].decode("utf-8", "replace")
-                    yield Hit(path, int(found[1]), text, found[2] == b":")
+                if (match := _LINE_NUMBER.match(rest)) is not None:
+                    text = rest[match.end() :].decode("utf-8", "replace")
+                    yield Hit(path, int(match[1]), text, match[2] == b":")
 
     async def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
         """See Engine."""
-        async with aclosing(self._answers(["--count"], query, place)) as answers:
+        async with aclosing(self._run_all(["--count"], query, place)) as answers:
             async for path, rest in answers:
                 if rest.isdigit():
                     yield FileCount(path, int(rest))
 
-    async def _answers(
-        self, how: list[str], query: Query, place: Place
+    async def _run_all(
+        self, flags: list[str], query: Query, place: Place
     ) -> AsyncGenerator[tuple[Path, bytes]]:
-        """Yield the path and the rest of each line of the answer. Ignored files that git tracks are named, as ripgrep
-        leaves them out otherwise."""
-        tracked = [] if place.everything else await asyncio.to_thread(_tracked_below, query, place)
-        known = frozenset(tracked)
-        async for each in self._run(how, query, place.base, [place.path], everything=place.everything):
-            if each[0] not in known:  # what rules outside the tree ignore is not left out by ripgrep
-                yield each
-        for start in range(0, len(tracked), _MOST_NAMED):
-            named = tracked[start : start + _MOST_NAMED]
-            async for each in self._run(how, query, place.base, named, everything=True):
-                yield each
+        """Yield the path and the rest of each output line.
+
+        ripgrep leaves out ignored files that git tracks, so they are passed by name.
+        """
+        tracked = [] if place.everything else await asyncio.to_thread(_list_tracked, query, place)
+        tracked_paths = frozenset(tracked)
+        async for result in self._run(flags, query, place.base, [place.path], everything=place.everything):
+            if result[0] not in tracked_paths:  # ripgrep does not apply ignore rules from outside the tree
+                yield result
+        for start in range(0, len(tracked), _MAX_PATHS):
+            batch = tracked[start : start + _MAX_PATHS]
+            async for result in self._run(flags, query, place.base, batch, everything=True):
+                yield result
 
     async def _run(
-        self, how: list[str], query: Query, base: Path, paths: list[Path], *, everything: bool
+        self, flags: list[str], query: Query, base: Path, paths: list[Path], *, everything: bool
     ) -> AsyncGenerator[tuple[Path, bytes]]:
-        """Run ripgrep on `paths`. Ends the process when the caller has enough."""
+        """Run ripgrep on `paths`. The process ends when the caller stops iterating."""
         process = await asyncio.create_subprocess_exec(
             self.program,
-            *how,
-            *arguments(query, everything=everything),
+            *flags,
+            *build_arguments(query, everything=everything),
             "--",
             *paths,
             cwd=base,
@@ -269,12 +280,12 @@ class Ripgrep:
         assert process.stderr is not None
         try:
             while line := await process.stdout.readline():
-                path, found, rest = line.rstrip(b"\r\n").partition(b"\0")
-                if found:
-                    yield Path(os.fsdecode(path)), rest
-            wrong = await process.stderr.read()
-            if await process.wait() == 2 and wrong:
-                raise ValueError(_reason(wrong.decode("utf-8", "replace")))
+                path, separator, remainder = line.rstrip(b"\r\n").partition(b"\0")
+                if separator:
+                    yield Path(os.fsdecode(path)), remainder
+            error_output = await process.stderr.read()
+            if await process.wait() == 2 and error_output:
+                raise ValueError(_extract_reason(error_output.decode("utf-8", "replace")))
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -282,21 +293,21 @@ class Ripgrep:
                 await process.wait()
 
 
-def _tracked_below(query: Query, place: Place) -> list[Path]:
+def _list_tracked(query: Query, place: Place) -> list[Path]:
     if not place.path.is_dir():
         return []
-    matches = matcher(query.globs)
-    found = Ignores.of(place.base).tracked().below(place.path)
+    matches = build_matcher(query.globs)
+    tracked = Ignores.of(place.base).tracked().below(place.path)
     return [
         path
-        for path in found
+        for path in tracked
         if HEAVY_FOLDERS.isdisjoint(path.parts)
         and (path.is_dir() or matches(path.relative_to(place.base).as_posix()))
     ]
 
 
-def _reason(said: str) -> str:
-    """What is wrong with the pattern, without the drawing of where."""
-    lines = [line.strip() for line in said.strip().split("\n") if line.strip(" ^")]
-    told = [line for line in lines if line.startswith("error: ")]
-    return (told or lines or [said])[-1].removeprefix("error: ")
+def _extract_reason(output: str) -> str:
+    """Return the error in the pattern, without ripgrep's drawing of its position."""
+    lines = [line.strip() for line in output.strip().split("\n") if line.strip(" ^")]
+    errors = [line for line in lines if line.startswith("error: ")]
+    return (errors or lines or [output])[-1].removeprefix("error: ")

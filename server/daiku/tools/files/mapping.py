@@ -1,4 +1,4 @@
-"""Tools that tell what is defined where: search/symbols, and search/map with the map of a repository."""
+"""Tools for definitions: search/symbols, and search/map with the repository map."""
 
 from __future__ import annotations
 
@@ -11,32 +11,36 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.code.commonnames import COMMON_NAMES
-from daiku.core.code.manifests import Manifests, is_manifest
-from daiku.core.code.mapview import render_map
-from daiku.core.code.modules import Modules
-from daiku.core.code.repomap import SourceFile, Tag, rank
-from daiku.core.code.sidefiles import side_of
-from daiku.core.ports import Workspace
 from daiku.domain.tools import ToolResult
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
+from daiku.run.rules.outside import Workspace
 from daiku.tools.files.tags import SourceIndex
+from daiku.tools.rules.code.commonnames import COMMON_NAMES
+from daiku.tools.rules.code.manifests import Manifests, is_manifest
+from daiku.tools.rules.code.mapview import render_map
+from daiku.tools.rules.code.modules import Modules
+from daiku.tools.rules.code.repomap import SourceFile, Tag, rank_files
+from daiku.tools.rules.code.sidefiles import classify_path
 from daiku.tools.tool import Args, ToolContext
-from daiku.workspace.walk import files
+from daiku.workspace.walk import walk_files
 
 MAX_SYMBOLS = 60
+"""Definitions in an answer."""
 MAP_TOKENS = 2000
-SECONDS = 30
-"""How long files are read for; those that were not read by then are left out."""
+"""Default size of the map in tokens."""
+READ_SECONDS = 30
+"""Seconds for reading files. Files that are not read by then are left out."""
 _INDEX = SourceIndex()
-"""One for the process: it is keyed by real path and time, so workspaces can share it."""
+"""The index of this process. It is keyed by real path and time, so workspaces share it."""
 _LARGEST_MANIFEST = 200_000
-_BESIDE = frozenset({"test", "foreign", "generated"})
-"""Files that the map leaves out unless the request names them or there are no others."""
+"""Bytes of the largest manifest that is read."""
+_SIDE_KINDS = frozenset({"test", "foreign", "generated"})
+"""Kinds of files that the map leaves out unless the request names them or there are no others."""
 _WORD = re.compile(r"[A-Za-z_$][\w$]*(?:[./:-]+[\w$]+)*")
-_SHORTEST = 4
-_FEW = 4
-"""A name that more files define, or are called by, does not tell which of them was meant."""
+_MIN_WORD = 4
+"""Characters of the shortest word of a request that can name a file."""
+_MAX_SHARED = 4
+"""Largest number of files that share a name. A more common name does not identify a file."""
 
 
 class SymbolArgs(Args):
@@ -48,102 +52,117 @@ class MapArgs(Args):
 
 
 async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:
-    """Where something of that name is defined: exact names first, then those that hold it."""
-    found = await asyncio.to_thread(_defined, args.name, context.workspace)
-    if not found:
+    """List the definitions of a name: exact matches first, then names that contain it."""
+    matches = await asyncio.to_thread(_find_definitions, args.name, context.workspace)
+    if not matches:
         return ToolResult(
             ok=True, text=f"Nothing named {args.name!r} is defined here. search__text finds its uses."
         )
-    if found[0][0] <= 1:  # with the name itself at hand, names that merely hold it are noise
-        found = [item for item in found if item[0] <= 1]
-    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in found[:MAX_SYMBOLS]]
-    if len(found) > MAX_SYMBOLS:
-        lines.append(f"[… {len(found) - MAX_SYMBOLS} more; give a longer name …]")
+    if matches[0][0] <= 1:  # next to an exact match, partial matches are noise
+        matches = [item for item in matches if item[0] <= 1]
+    lines = [f"{path}:{tag.line}: {tag.kind} {tag.signature}" for _, path, tag in matches[:MAX_SYMBOLS]]
+    if len(matches) > MAX_SYMBOLS:
+        lines.append(f"[… {len(matches) - MAX_SYMBOLS} more; give a longer name …]")
     return ToolResult(ok=True, text="\n".join(lines))
 
 
-def _defined(name: str, workspace: Workspace) -> list[tuple[int, str, Tag]]:
-    """The definitions whose name holds the last part of `name`, with how near it is (0: the same), in order."""
-    wanted = name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
-    until = time.monotonic() + SECONDS
-    found: list[tuple[int, str, Tag]] = []
-    for path in files(workspace.roots):
-        file = _INDEX.file(path, until)
+def _find_definitions(name: str, workspace: Workspace) -> list[tuple[int, str, Tag]]:
+    """Return the definitions whose name contains the last part of `name`, with their rank (0: equal), sorted."""
+    last_part = name.rpartition(".")[2].rpartition("::")[2].strip("() ").lower()
+    deadline = time.monotonic() + READ_SECONDS
+    matches: list[tuple[int, str, Tag]] = []
+    for path in walk_files(workspace.roots):
+        file = _INDEX.read_file(path, deadline)
         for tag in file.tags if file is not None else ():
-            if tag.is_definition and wanted in (lower := tag.name.lower()):
-                near = (
-                    0 if tag.name == name else 1 if lower == wanted else 2 if lower.startswith(wanted) else 3
+            if tag.is_definition and last_part in (lower := tag.name.lower()):
+                distance = (
+                    0
+                    if tag.name == name
+                    else 1
+                    if lower == last_part
+                    else 2
+                    if lower.startswith(last_part)
+                    else 3
                 )
-                found.append((near, workspace.relative(path), tag))
-    found.sort(key=lambda item: (item[0], side_of(item[1]) == "test", item[1], item[2].line))
-    return found
+                matches.append((distance, workspace.relative(path), tag))
+    matches.sort(key=lambda item: (item[0], classify_path(item[1]) == "test", item[1], item[2].line))
+    return matches
 
 
 async def search_map(args: MapArgs, context: ToolContext) -> ToolResult:
-    """The files that matter most and what they define; what the request names first."""
-    known = {stat.path for stat in context.done().files}
+    """List the most important files and their definitions; files that the request names come first."""
+    known_paths = {stat.path for stat in context.done().files}
     if context.editor is not None:
-        known |= set(context.editor.open_files())
-    text = await repository_map(context.workspace, known, args.budget or MAP_TOKENS, context.asked)
+        known_paths |= set(context.editor.open_files())
+    text = await build_repository_map(
+        context.workspace, known_paths, args.budget or MAP_TOKENS, context.asked
+    )
     return ToolResult(ok=True, text=text or "There is no source code that can be mapped.")
 
 
-async def repository_map(workspace: Workspace, known: Collection[str], budget: int, asked: str = "") -> str:
-    """The map of the workspace's source in at most `budget` tokens. Files of `known` (paths) are not listed,
-    those near them come sooner; first comes what `asked` names. Empty where no source code can be mapped."""
-    return await asyncio.to_thread(_map, workspace, known, budget, asked)
+async def build_repository_map(
+    workspace: Workspace, known_paths: Collection[str], budget: int, request: str = ""
+) -> str:
+    """Build the map of the workspace's source in at most `budget` tokens; empty without source code.
+
+    Files of `known_paths` are not listed, but files related to them rank higher. Files that `request` names
+    come first.
+    """
+    return await asyncio.to_thread(_build_map, workspace, known_paths, budget, request)
 
 
-def _map(workspace: Workspace, known: Collection[str], budget: int, asked: str) -> str:
-    places = {workspace.relative(path): path for path in files(workspace.roots)}
-    manifests = {name: _text(path) for name, path in places.items() if is_manifest(name)}
+def _build_map(workspace: Workspace, known_paths: Collection[str], budget: int, request: str) -> str:
+    places = {workspace.relative(path): path for path in walk_files(workspace.roots)}
+    manifests = {name: _read_manifest(path) for name, path in places.items() if is_manifest(name)}
     code = {
-        name: path for name, path in places.items() if side_of(name) not in _BESIDE or _is_named(name, asked)
+        name: path
+        for name, path in places.items()
+        if classify_path(name) not in _SIDE_KINDS or _is_named(name, request)
     }
-    sources = _read(code) or _read(places)
+    sources = _read_sources(code) or _read_sources(places)
     modules = Modules(frozenset(places), Manifests(manifests))
-    ranks = rank(sources, modules, known, _named(asked, sources))
-    return render_map(sources, ranks, known, budget, estimate, len(places))
+    ranks = rank_files(sources, modules, known_paths, _find_named_files(request, sources))
+    return render_map(sources, ranks, known_paths, budget, estimate, len(places))
 
 
-def _read(places: Mapping[str, Path]) -> dict[str, SourceFile]:
-    until = time.monotonic() + SECONDS
-    read = ((name, _INDEX.file(path, until)) for name, path in places.items())
+def _read_sources(places: Mapping[str, Path]) -> dict[str, SourceFile]:
+    deadline = time.monotonic() + READ_SECONDS
+    read = ((name, _INDEX.read_file(path, deadline)) for name, path in places.items())
     return {name: file for name, file in read if file is not None}
 
 
-def _is_named(path: str, asked: str) -> bool:
-    return path in asked or path.rpartition("/")[2] in asked
+def _is_named(path: str, request: str) -> bool:
+    return path in request or path.rpartition("/")[2] in request
 
 
-def _text(path: Path) -> str:
+def _read_manifest(path: Path) -> str:
     try:
         return path.read_text("utf-8", errors="replace") if path.stat().st_size <= _LARGEST_MANIFEST else ""
     except OSError:
         return ""
 
 
-def _named(asked: str, sources: dict[str, SourceFile]) -> set[str]:
-    """The files that a request names: by their path, by their own name, or by something that they define."""
-    words = {word.removeprefix("./") for word in _WORD.findall(asked) if len(word) >= _SHORTEST}
+def _find_named_files(request: str, sources: dict[str, SourceFile]) -> set[str]:
+    """Return the files that a request names by path, by file name, or by one of their definitions."""
+    words = {word.removeprefix("./") for word in _WORD.findall(request) if len(word) >= _MIN_WORD}
     if not words:
         return set()
-    called = Counter(path.rpartition("/")[2].partition(".")[0] for path in sources)
+    stem_counts = Counter(path.rpartition("/")[2].partition(".")[0] for path in sources)
     places: dict[str, set[str]] = {}
     for path, file in sources.items():
         for tag in file.tags:
             if tag.is_definition and tag.name in words and tag.name not in COMMON_NAMES:
                 places.setdefault(tag.name, set()).add(path)
-    found = {path for those in places.values() if len(those) <= _FEW for path in those}
+    matches = {path for paths in places.values() if len(paths) <= _MAX_SHARED for path in paths}
     for path in sources:
         name = path.rpartition("/")[2]
         stem = name.partition(".")[0]
-        by_stem = stem in words and stem not in COMMON_NAMES and called[stem] <= _FEW
+        is_stem_named = stem in words and stem not in COMMON_NAMES and stem_counts[stem] <= _MAX_SHARED
         if (
-            by_stem
+            is_stem_named
             or name in words
             or any("/" in word and path.endswith(f"/{word}") for word in words)
             or path in words
         ):
-            found.add(path)
-    return found
+            matches.add(path)
+    return matches

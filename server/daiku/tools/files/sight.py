@@ -1,4 +1,4 @@
-"""Where a path of a call leads: what the agent may see by name, and what it may change."""
+"""Resolve a path of a call to a file that the agent may see or change."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from daiku.core.ports import TextFile
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import ToolValidationError
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.run.rules.outside import TextFile
 from daiku.texts.text import text
 from daiku.tools.tool import ToolContext
-from daiku.workspace.dependencies import dependency_folder, is_dependency
+from daiku.workspace.dependencies import find_dependency_folder, is_dependency
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import decode
 from daiku.workspace.paths import refuse
@@ -20,44 +20,49 @@ IGNORED = "ignored by git"
 _OUTSIDE = "a dependency outside the workspace, read-only"
 
 
-class Sight(NamedTuple):
-    """A real place that the agent may see. `note` says what is special about it, if anything; `folder` is the
-    folder of dependencies that it is in, where that lies outside the workspace."""
+class VisiblePath(NamedTuple):
+    """A real path that the agent may see. `note`: what is special about it, if anything.
+
+    `folder`: the dependency folder that contains it, if that is outside the workspace.
+    """
 
     real: Path
     note: str = ""
     folder: Path | None = None
 
 
-def see(context: ToolContext, path: str) -> Sight:
-    """The real place of `path`. What git ignores may be seen by its name, and installed dependencies outside the
-    workspace. Raises ToolValidationError where it is outside or closed to the agent."""
+def resolve_visible(context: ToolContext, path: str) -> VisiblePath:
+    """Resolve `path` to a path that the agent may see.
+
+    A path that git ignores is allowed if it is named. Installed dependencies outside the workspace are
+    allowed too. Raises ToolValidationError if the path is outside or closed to the agent.
+    """
     try:
         real = context.workspace.locate(path)
     except ToolValidationError:
-        outside = _dependency(context, path)
-        if outside is None:
+        dependency = _find_dependency(context, path)
+        if dependency is None:
             raise
-        return outside
+        return dependency
     if context.workspace.hidden(real) and real.exists():
         raise refuse(text("files.hidden", path=context.workspace.relative(real)), text("files.ask_person"))
-    return Sight(real, IGNORED if context.workspace.ignored(real) else "")
+    return VisiblePath(real, IGNORED if context.workspace.ignored(real) else "")
 
 
-def _dependency(context: ToolContext, path: str) -> Sight | None:
-    """A place in a folder of the project's dependencies that lies outside of the workspace."""
+def _find_dependency(context: ToolContext, path: str) -> VisiblePath | None:
+    """Return the path if it is in a dependency folder of the project outside the workspace."""
     roots = context.workspace.roots
     if not roots or not path.strip() or "\0" in path or path.startswith("~"):
         return None
     real = Path(os.path.realpath(roots[0] / path))
-    folder = dependency_folder(roots, real)
+    folder = find_dependency_folder(roots, real)
     if folder is None or holds_secrets(real.as_posix()) or holds_secrets(path):
         return None
-    return Sight(real, _OUTSIDE, folder)
+    return VisiblePath(real, _OUTSIDE, folder)
 
 
-def changeable(context: ToolContext, path: str) -> Path:
-    """The real place of `path`, which a file tool may change or make. Raises ToolValidationError otherwise."""
+def resolve_writable(context: ToolContext, path: str) -> Path:
+    """Resolve `path` to a path that a file tool may change or create. Raises ToolValidationError."""
     real = context.workspace.locate(path)
     name = context.workspace.relative(real)
     if context.workspace.hidden(real) and real.exists():
@@ -67,12 +72,12 @@ def changeable(context: ToolContext, path: str) -> Path:
     return real
 
 
-async def read_text(sight: Sight, path: str, context: ToolContext) -> TextFile:
-    """The text that `path`, seen as `sight`, holds. Raises ToolValidationError as reading in the workspace does."""
-    if sight.folder is None:
+async def read_text(visible: VisiblePath, path: str, context: ToolContext) -> TextFile:
+    """Read the text of `path`. Raises ToolValidationError, as reading in the workspace does."""
+    if visible.folder is None:
         return await context.workspace.read(path)
-    name = sight.real.as_posix()
-    decoded = decode(read_bytes((sight.folder,), sight.real, name))
+    name = visible.real.as_posix()
+    decoded = decode(read_bytes((visible.folder,), visible.real, name))
     if decoded is None:
         raise refuse(text("files.binary", path=name))
     return TextFile(name, decoded.text, decoded.encoding, decoded.bom)

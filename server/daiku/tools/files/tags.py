@@ -1,4 +1,4 @@
-"""Definitions and references in source files, by tree-sitter where there is a grammar."""
+"""Find definitions and references in source files, with tree-sitter if there is a grammar."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from daiku.core.code.imports import read_imports
-from daiku.core.code.repomap import SourceFile, Tag
 from daiku.dataclass import dataclass
+from daiku.tools.rules.code.imports import read_imports
+from daiku.tools.rules.code.repomap import SourceFile, Tag
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query
 
-_LARGEST = 400_000
-_KEPT = 20_000
+_MAX_BYTES = 400_000
+"""Bytes of the largest source file that is read."""
+_MAX_FILES = 20_000
+"""Source files in the index."""
 
 _GRAMMARS: dict[str, tuple[str, str]] = {
     ".py": ("tree_sitter_python", "language"),
@@ -36,14 +38,14 @@ _GRAMMARS: dict[str, tuple[str, str]] = {
     ".rs": ("tree_sitter_rust", "language"),
     ".java": ("tree_sitter_java", "language"),
 }
-_PLAIN = frozenset(
+_PLAIN_SUFFIXES = frozenset(
     {
         ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".cs", ".rb", ".php", ".swift", ".kt", ".kts", ".scala",
         ".lua", ".pl", ".pm", ".r", ".jl", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml", ".fs", ".vb", ".groovy",
         ".zig", ".nim", ".sh", ".bash", ".zsh", ".fish", ".sql", ".proto", ".vue", ".svelte",
     }
 )  # fmt: skip
-"""Languages without a grammar here: definitions by a line's first words."""
+"""Suffixes of languages without a grammar: definitions are matched line by line."""
 
 _SCRIPT_DEFINITIONS = """
 (function_declaration name: (identifier) @name) @definition.function
@@ -66,7 +68,7 @@ _QUERIES = {
     "tree_sitter_javascript": _SCRIPT_DEFINITIONS,
     "tree_sitter_typescript": _SCRIPT_DEFINITIONS + _TYPE_DEFINITIONS,
 }
-"""Where the grammar's own query misses what the map needs (TypeScript's covers signatures only)."""
+"""Queries for grammars whose own query lacks definitions (TypeScript's has signatures only)."""
 
 _PLAIN_DEFINITION = re.compile(
     r"^\s*(?:(?:export|public|private|protected|internal|static|abstract|final|async|pub|open|override|inline|local)\s+)*"
@@ -82,10 +84,10 @@ class _Grammar:
 
 
 @cache
-def _grammar(module: str, function: str) -> _Grammar | None:
-    """Loaded when the first file of its language is met: the grammars are megabytes."""
+def _load_grammar(module: str, function: str) -> _Grammar | None:
+    """Load a grammar when its language first occurs, because grammars are megabytes."""
     try:
-        # Lazy: a server that never maps a repository needs none of it.
+        # when used: a server that never maps a repository does not need it
         from tree_sitter import Language, Parser, Query
 
         source: Any = importlib.import_module(module)
@@ -95,62 +97,65 @@ def _grammar(module: str, function: str) -> _Grammar | None:
         return None
 
 
-def parser_for(suffix: str) -> Parser | None:
-    """A parser of its own for sources with this suffix (lower case, with its dot); None without a grammar."""
-    grammar = _grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
+def create_parser(suffix: str) -> Parser | None:
+    """Return a new parser for a suffix (lower case, with its dot); None without a grammar."""
+    grammar = _load_grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
     return None if grammar is None else type(grammar.parser)(grammar.parser.language)
 
 
 class SourceIndex:
-    """What source files define and use, remembered until the file changes; safe for threads."""
+    """Cache of the definitions and imports of source files, invalidated by time and size. Thread-safe."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Path, tuple[tuple[int, int], SourceFile]] = OrderedDict()
+        self._files: OrderedDict[Path, tuple[tuple[int, int], SourceFile]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def file(self, path: Path, until: float) -> SourceFile | None:
-        """What `path` defines and uses; None for what is no source, too large, unreadable, or new after
-        `until` (a time of time.monotonic)."""
+    def read_file(self, path: Path, deadline: float) -> SourceFile | None:
+        """Return what `path` defines and imports.
+
+        Returns None for a file that is not source, too large, unreadable, or not cached after `deadline`
+        (time.monotonic()).
+        """
         suffix = path.suffix.lower()
-        if suffix not in _GRAMMARS and suffix not in _PLAIN:
+        if suffix not in _GRAMMARS and suffix not in _PLAIN_SUFFIXES:
             return None
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             return None
-        stamp = (found.st_mtime_ns, found.st_size)
+        stamp = (status.st_mtime_ns, status.st_size)
         with self._lock:
-            known = self._known.get(path)
-            if known is not None and known[0] == stamp:
-                return known[1]
-            if found.st_size > _LARGEST or time.monotonic() > until:
+            cached = self._files.get(path)
+            if cached is not None and cached[0] == stamp:
+                return cached[1]
+            if status.st_size > _MAX_BYTES or time.monotonic() > deadline:
                 return None
             try:
                 file = read_source(path.read_bytes(), suffix)
             except OSError:
                 return None
-            self._known[path] = (stamp, file)
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            self._files[path] = (stamp, file)
+            if len(self._files) > _MAX_FILES:
+                self._files.popitem(last=False)
             return file
 
 
 def read_source(data: bytes, suffix: str) -> SourceFile:
-    """What a source text defines and uses; `suffix` (lower case, with its dot) says its language."""
+    """Parse the tags and imports of a source text; `suffix` (lower case, with its dot) is its language."""
     statements = read_imports(data.decode("utf-8", "replace"), suffix)
     return SourceFile(read_tags(data, suffix), statements, data.count(b"\n"))
 
 
 def read_tags(data: bytes, suffix: str) -> tuple[Tag, ...]:
-    """The tags of a source text; `suffix` (lower case, with its dot) says its language."""
+    """Parse the tags of a source text; `suffix` (lower case, with its dot) is its language."""
     if b"\0" in data[:8000]:
         return ()
-    grammar = _grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
-    return _plain(data) if grammar is None else _parsed(data, grammar)
+    grammar = _load_grammar(*_GRAMMARS[suffix]) if suffix in _GRAMMARS else None
+    return _match_tags(data) if grammar is None else _parse_tags(data, grammar)
 
 
-def _parsed(data: bytes, grammar: _Grammar) -> tuple[Tag, ...]:
-    # Lazy for the same reason as the grammar.
+def _parse_tags(data: bytes, grammar: _Grammar) -> tuple[Tag, ...]:
+    # when used: as the grammar
     from tree_sitter import QueryCursor
 
     lines = data.split(b"\n")
@@ -170,7 +175,7 @@ def _parsed(data: bytes, grammar: _Grammar) -> tuple[Tag, ...]:
     return tuple(sorted(tags.values(), key=lambda tag: tag.line))
 
 
-def _plain(data: bytes) -> tuple[Tag, ...]:
+def _match_tags(data: bytes) -> tuple[Tag, ...]:
     text = data.decode("utf-8", "replace")
     tags: list[Tag] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -179,7 +184,7 @@ def _plain(data: bytes) -> tuple[Tag, ...]:
             tags.append(
                 Tag(match[2], match[1], number, line.strip()[:200], is_definition=True, indent=indent)
             )
-    defined = {tag.name for tag in tags}
-    uses = {word for word in re.findall(r"[A-Za-z_]\w{2,}", text) if word not in defined}
+    defined_names = {tag.name for tag in tags}
+    uses = {word for word in re.findall(r"[A-Za-z_]\w{2,}", text) if word not in defined_names}
     tags += (Tag(word, "use", 0, "", is_definition=False) for word in sorted(uses)[:2000])
     return tuple(tags)

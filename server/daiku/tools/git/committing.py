@@ -1,4 +1,4 @@
-"""Commits: what is named or changed is staged and committed, and no program is run that a repository names."""
+"""The tool git/commit: stage and commit, without running programs that the repository names."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 
 from pydantic import Field
 
-from daiku.core.work.harmless import commit_words
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.items.rules.harmless import clean_commit_message
 from daiku.tools.face import Face
-from daiku.tools.git.git import StatusArgs, ask, repository_of, status
-from daiku.tools.git.repository import Repository
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.git.git import StatusArgs, find_repository, run_in_repository, status
+from daiku.tools.git.repository import GitRepository
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
-_LINK = "160000"
-"""The mode of the entry of a repository within the repository."""
+_SUBMODULE_MODE = "160000"
+"""Mode of a submodule's index entry."""
 
 
 class CommitArgs(Args):
@@ -26,82 +26,92 @@ class CommitArgs(Args):
 
 
 async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
-    """Stage what is named and commit. Hooks do not run and nothing is signed, and the result says so if the user has set
-    either. In the run of a work item the message does nothing on a forge."""
-    placed = await repository_of(args.paths, context)
-    if isinstance(placed, ToolResult):
-        return placed
-    repository, names = placed
-    for wanted, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
-        if wanted and (why := await _stage(repository, wanted, options)):
-            return failed(why)
-    if not await _has_something_to_commit(repository):
-        return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
-    told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
-    # The message goes through standard input: it cannot be taken for an option.
-    message = args.message if context.personal else commit_words(args.message)
-    done = await ask(repository, [], told, "", context, "Committed.", stdin=message)
-    skipped = await _find_skipped_checks(repository) if done.ok and not repository.of_items else ""
-    return done.model_copy(update={"text": f"{done.text}\n{skipped}"}) if skipped else done
+    """Stage the named paths and commit.
+
+    Hooks do not run and nothing is signed; the result says so if the user configured either. In a work item's
+    run the message has no effect on a forge.
+    """
+    located = await find_repository(args.paths, context)
+    if isinstance(located, ToolResult):
+        return located
+    repository, names = located
+    for pathspecs, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
+        if pathspecs and (problem := await _stage(repository, pathspecs, options)):
+            return build_failure(problem)
+    if not await _has_staged_changes(repository):
+        return build_failure("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
+    argv = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
+    # The message is passed on standard input, so that it cannot be parsed as an option.
+    message = args.message if context.personal else clean_commit_message(args.message)
+    result = await run_in_repository(repository, [], argv, "", context, "Committed.", stdin=message)
+    note = await _find_skipped_checks(repository) if result.ok and not repository.of_items else ""
+    return result.model_copy(update={"text": f"{result.text}\n{note}"}) if note else result
 
 
-async def _find_skipped_checks(repository: Repository) -> str:
-    """Return a note on the user's hooks and signature that this commit went without; empty if there are none."""
+async def _find_skipped_checks(repository: GitRepository) -> str:
+    """Return a note about the hooks and the signature that this commit lacks; empty if there are none."""
     parts: list[str] = []
     if hooks := await _find_hooks(repository):
         parts.append(f"these hooks did not run: {', '.join(hooks)}")
     for scope in ("--local", "--global"):
-        _, signs = await repository.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"])
-        if signs.strip() == "true":
+        _, output = await repository.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"])
+        if output.strip() == "true":
             parts.append("the commit is not signed, although commit.gpgSign is set")
             break
-    how = "Tell the user. `git commit --amend --no-edit` in shell__run runs the hooks and signs"
-    return f"[Skipped: {'; '.join(parts)}. {how}.]" if parts else ""
+    advice = "Tell the user. `git commit --amend --no-edit` in shell__run runs the hooks and signs"
+    return f"[Skipped: {'; '.join(parts)}. {advice}.]" if parts else ""
 
 
-async def _find_hooks(repository: Repository) -> list[str]:
+async def _find_hooks(repository: GitRepository) -> list[str]:
     """Return the names of the commit hooks that git would run for the user."""
-    _, common = await repository.run(["rev-parse", "--git-common-dir"])
-    folder = repository.root / common.strip() / "hooks"
-    for scope in ("--global", "--local"):  # the repository's own setting wins
-        code, named = await repository.run(["config", scope, "--type=path", "--get", "core.hooksPath"])
-        if code == 0 and named.strip():
-            folder = repository.root / named.strip()
+    _, common_folder = await repository.run(["rev-parse", "--git-common-dir"])
+    folder = repository.root / common_folder.strip() / "hooks"
+    for scope in ("--global", "--local"):  # the repository's own setting overrides the global one
+        code, hooks_path = await repository.run(["config", scope, "--type=path", "--get", "core.hooksPath"])
+        if code == 0 and hooks_path.strip():
+            folder = repository.root / hooks_path.strip()
     return [name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
 
 
-async def _stage(repository: Repository, names: list[str], options: tuple[str, ...]) -> str:
-    """Stage the files of these names and return why that failed, empty on success. Of a repository within this one only
-    its commit is staged: git would look through its files with the programs that its own settings name."""
+async def _stage(repository: GitRepository, names: list[str], options: tuple[str, ...]) -> str:
+    """Stage the files of these names. Returns the failure, or an empty string.
+
+    Of a nested repository only its commit is staged: git would read its files with the programs that its own
+    settings name.
+    """
     pathspecs = [name if name == ":(top)" else f":(literal){name}" for name in names]
-    code, listed = await repository.names(["ls-files", "-z", "--stage", "--", *pathspecs], literal=False)
-    links = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith(_LINK)]
-    of_files = [spec for name, spec in zip(names, pathspecs, strict=True) if name.rstrip("/") not in links]
-    said = listed
-    if code == 0 and of_files:
-        left_out = [f":(exclude,literal){name}" for name in links]
-        code, said = await repository.run(["add", *options, "--", *of_files, *left_out], literal=False)
+    code, entries = await repository.list_names(
+        ["ls-files", "-z", "--stage", "--", *pathspecs], literal=False
+    )
+    links = [entry.partition("\t")[2] for entry in entries.split("\0") if entry.startswith(_SUBMODULE_MODE)]
+    file_specs = [spec for name, spec in zip(names, pathspecs, strict=True) if name.rstrip("/") not in links]
+    output = entries
+    if code == 0 and file_specs:
+        excluded = [f":(exclude,literal){name}" for name in links]
+        code, output = await repository.run(["add", *options, "--", *file_specs, *excluded], literal=False)
     if code == 0 and links:
-        code, said = await repository.run(["update-index", "--", *links])
-    return f"git add failed with exit code {code}:\n{said}" if code else ""
+        code, output = await repository.run(["update-index", "--", *links])
+    return f"git add failed with exit code {code}:\n{output}" if code else ""
 
 
-async def _has_something_to_commit(repository: Repository) -> bool:
-    """Return True if there is something to commit. If not, git would list all changes, and for that look into the
-    repositories within this one."""
-    staged, _ = await repository.run(
+async def _has_staged_changes(repository: GitRepository) -> bool:
+    """Return True if there is something to commit.
+
+    Otherwise git would list all changes, and read nested repositories for that.
+    """
+    diff_code, _ = await repository.run(
         ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"]
     )
-    merging, _ = await repository.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])
-    return staged != 0 or merging == 0
+    merge_code, _ = await repository.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])
+    return diff_code != 0 or merge_code == 0
 
 
 async def preview_commit(args: CommitArgs, context: ToolContext) -> Preview | ToolResult:
-    """What would be in the commit."""
-    seen = await status(StatusArgs(paths=args.paths), context)
-    if not seen.ok:
-        return seen
-    return Preview(f"{args.message}\n\n{seen.text}")
+    """Show the message and the status as a preview."""
+    shown_status = await status(StatusArgs(paths=args.paths), context)
+    if not shown_status.ok:
+        return shown_status
+    return Preview(f"{args.message}\n\n{shown_status.text}")
 
 
 COMMIT = Tool(

@@ -1,4 +1,4 @@
-"""Git: status, diff and log with typed arguments, and no program of the repository's choosing."""
+"""Git tools: status, diff, and log with typed arguments, without programs of the repository's choice."""
 
 from __future__ import annotations
 
@@ -8,48 +8,53 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.ports import Workspace
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text as sentence
 from daiku.tools.face import Face
-from daiku.tools.git.repository import STATUS_TOO_SLOW, Repository, repository
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.git.repository import STATUS_TOO_SLOW, GitRepository, open_repository
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
-MOST = 50
-"""Submodules that are asked."""
-_PATHS = ("config", "--file", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
+MAX_SUBMODULES = 50
+"""Submodules that are included."""
+_SUBMODULE_PATHS = ("config", "--file", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
 
 
 async def find_submodules(
-    found: Repository, names: list[str], workspace: Workspace
-) -> tuple[tuple[Path, Repository], ...]:
-    """Return the submodules that are checked out below the folder of `found`, and that `names` lead to."""
-    code, top = await found.run(["rev-parse", "--show-toplevel"])
-    above = Path(top.strip())
-    if code != 0 or not (above / ".gitmodules").is_file():  # one look
+    opened: GitRepository, names: list[str], workspace: Workspace
+) -> tuple[tuple[Path, GitRepository], ...]:
+    """Return the submodules below the folder of `opened` that are checked out and that `names` include."""
+    code, top = await opened.run(["rev-parse", "--show-toplevel"])
+    top_folder = Path(top.strip())
+    if code != 0 or not (top_folder / ".gitmodules").is_file():  # one look
         return ()
-    whole = Repository(found.git, above, found.roots, found.off, found.of_items)
-    _, listed = await whole.names(list(_PATHS))
-    root = found.root.resolve()  # likewise
-    wanted = [root / name if name != "." else root for name in names] or [root]
-    asked: list[tuple[Path, Repository]] = []
-    for each in listed.split("\0")[:MOST]:
-        place = above / each.partition("\n")[2]
-        near = any(place.is_relative_to(name) for name in wanted)
-        if not near or place == above or not _is_checked_out(place, root) or workspace.hidden(place):
+    top_repository = GitRepository(opened.git, top_folder, opened.roots, opened.off, opened.of_items)
+    _, output = await top_repository.list_names(list(_SUBMODULE_PATHS))
+    root = opened.root.resolve()  # likewise
+    requested = [root / name if name != "." else root for name in names] or [root]
+    submodules: list[tuple[Path, GitRepository]] = []
+    for entry in output.split("\0")[:MAX_SUBMODULES]:
+        place = top_folder / entry.partition("\n")[2]
+        is_requested = any(place.is_relative_to(name) for name in requested)
+        if (
+            not is_requested
+            or place == top_folder
+            or not _is_checked_out(place, root)
+            or workspace.hidden(place)
+        ):
             continue
-        nested = await repository(place, found.roots)
-        if isinstance(nested, Repository):
-            asked.append((place.relative_to(root), nested))
-    return tuple(asked)
+        nested = await open_repository(place, opened.roots)
+        if isinstance(nested, GitRepository):
+            submodules.append((place.relative_to(root), nested))
+    return tuple(submodules)
 
 
-def nearest_repository(root: Path, places: list[Path]) -> Path:
-    """Return the submodule below `root` that all the places lie in, or `root`."""
+def find_nearest_repository(root: Path, places: list[Path]) -> Path:
+    """Return the innermost submodule below `root` that contains all of `places`, or `root`."""
     around = places[0].parents if places else ()
     inner = (
         folder
@@ -62,7 +67,7 @@ def nearest_repository(root: Path, places: list[Path]) -> Path:
 
 
 def _is_checked_out(place: Path, root: Path) -> bool:
-    """Return True for a repository of its own in `root`, which no link leads to."""
+    """Return True if `place` is a separate repository in `root`, not reached by a link."""
     return place.is_relative_to(root) and place.resolve() == place and (place / ".git").exists()
 
 
@@ -74,7 +79,7 @@ class StatusArgs(Args):
 
 
 class DiffArgs(Args):
-    """`ref` empty: the working tree."""
+    """Arguments of a diff. `ref` empty: the working tree."""
 
     ref: str = Field(default="", description="a commit, or a range: main...HEAD")
     staged: bool = Field(default=False, description="what would be committed")
@@ -90,46 +95,49 @@ class LogArgs(Args):
 
 
 async def status(args: StatusArgs, context: ToolContext) -> ToolResult:
-    """The branch and the changed files."""
-    wanted = ["status", "--short", "--branch", "--ignore-submodules=dirty", "--untracked-files=all"]
-    told = await answer(wanted, "", args.paths, context, "Nothing has changed.")
-    inner = ["status", "--short", "--ignore-submodules=dirty", "--untracked-files=all"]
-    return await _add_submodules(told, inner, args.paths, context, shows_content=False)
+    """Return the branch and the changed files."""
+    argv = ["status", "--short", "--branch", "--ignore-submodules=dirty", "--untracked-files=all"]
+    result = await run_tool(argv, "", args.paths, context, "Nothing has changed.")
+    submodule_argv = ["status", "--short", "--ignore-submodules=dirty", "--untracked-files=all"]
+    return await _add_submodules(result, submodule_argv, args.paths, context, shows_content=False)
 
 
 async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
-    """Changes as a unified diff."""
-    wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
-    wanted += ["--cached"] if args.staged else []
-    wanted += ["--stat"] if args.stat else []
-    told = await answer(wanted, args.ref, args.paths, context, "", shows_content=True)
-    if told.ok and not args.ref:
-        told = await _add_submodules(told, wanted, args.paths, context, shows_content=True)
-    return told if told.text else told.model_copy(update={"text": "No differences."})
+    """Return the changes as a unified diff."""
+    argv = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
+    argv += ["--cached"] if args.staged else []
+    argv += ["--stat"] if args.stat else []
+    result = await run_tool(argv, args.ref, args.paths, context, "", shows_content=True)
+    if result.ok and not args.ref:
+        result = await _add_submodules(result, argv, args.paths, context, shows_content=True)
+    return result if result.text else result.model_copy(update={"text": "No differences."})
 
 
 async def _add_submodules(
-    told: ToolResult, wanted: list[str], paths: tuple[str, ...], context: ToolContext, *, shows_content: bool
+    result: ToolResult, argv: list[str], paths: tuple[str, ...], context: ToolContext, *, shows_content: bool
 ) -> ToolResult:
-    """Return what was told of a repository, with what `wanted` tells of each of its submodules that changed."""
-    placed = await repository_of(paths, context) if told.ok else told
-    if isinstance(placed, ToolResult):
-        return told
-    parts = [told.text] if told.text else []
-    for inside, nested in await find_submodules(*placed, context.workspace):
+    """Add the output of `argv` for each changed submodule to the result of the repository."""
+    located = await find_repository(paths, context) if result.ok else result
+    if isinstance(located, ToolResult):
+        return result
+    parts = [result.text] if result.text else []
+    for subfolder, nested in await find_submodules(*located, context.workspace):
         prefixes = [
-            f"--{side}-prefix={letter}/{inside.as_posix()}/" for side, letter in (("src", "a"), ("dst", "b"))
+            f"--{side}-prefix={letter}/{subfolder.as_posix()}/"
+            for side, letter in (("src", "a"), ("dst", "b"))
         ]
-        asked = [*wanted, *(prefixes if shows_content else ())]
-        more = await ask(nested, [], asked, "", context, "", shows_content=shows_content)
-        if more.text:
-            parts.append(f"In the submodule {inside.as_posix()}:\n{more.text}")
-    return told.model_copy(update={"text": "\n".join(parts)}) if parts else told
+        submodule_argv = [*argv, *(prefixes if shows_content else ())]
+        submodule_result = await run_in_repository(
+            nested, [], submodule_argv, "", context, "", shows_content=shows_content
+        )
+        if submodule_result.text:
+            parts.append(f"In the submodule {subfolder.as_posix()}:\n{submodule_result.text}")
+    return result.model_copy(update={"text": "\n".join(parts)}) if parts else result
 
 
 async def log(args: LogArgs, context: ToolContext) -> ToolResult:
-    """Commits, the newest first."""
-    wanted = [
+    """List commits, the newest first."""
+    argv = [
         "log",
         "--no-ext-diff",
         "--no-textconv",
@@ -137,12 +145,12 @@ async def log(args: LogArgs, context: ToolContext) -> ToolResult:
         f"--max-count={args.limit}",
         "--date=iso-strict",
     ]
-    wanted += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
-    return await answer(wanted, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
+    argv += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
+    return await run_tool(argv, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
 
 
-async def answer(
-    wanted: list[str],
+async def run_tool(
+    argv: list[str],
     ref: str,
     paths: tuple[str, ...],
     context: ToolContext,
@@ -150,21 +158,25 @@ async def answer(
     *,
     shows_content: bool = False,
 ) -> ToolResult:
-    """Run git and tell what it said. Options first, then the ref, then `--` and the paths.
-    `shows_content`: text of files is in it, and that of files of secrets and of closed ones is left out."""
+    """Run git and return its output. Options come first, then the ref, then `--` and the paths.
+
+    `shows_content`: the output has text of files. Files of secrets and closed files are left out.
+    """
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
-        return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
-    placed = await repository_of(paths, context)
-    if isinstance(placed, ToolResult):
-        return placed
-    found, names = placed
-    return await ask(found, names, wanted, ref, context, empty, shows_content=shows_content)
+        return build_failure(
+            f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD."
+        )
+    located = await find_repository(paths, context)
+    if isinstance(located, ToolResult):
+        return located
+    opened, names = located
+    return await run_in_repository(opened, names, argv, ref, context, empty, shows_content=shows_content)
 
 
-async def ask(
-    found: Repository,
+async def run_in_repository(
+    opened: GitRepository,
     names: list[str],
-    wanted: list[str],
+    argv: list[str],
     ref: str,
     context: ToolContext,
     empty: str,
@@ -172,77 +184,81 @@ async def ask(
     stdin: str | None = None,
     shows_content: bool = False,
 ) -> ToolResult:
-    """Run git in a repository and tell what it said, without the text of closed files if it `shows_content`."""
+    """Run git in a repository and return its output. With `shows_content`, closed files are left out."""
     hidden: tuple[str, ...] = ()
     pathspecs = names
     if shows_content:
-        listed = await _not_to_show(found, wanted, ref, names, context.workspace)
-        if isinstance(listed, str):
-            return failed(listed)
-        hidden = listed
+        excluded = await _find_hidden(opened, argv, ref, names, context.workspace)
+        if isinstance(excluded, str):
+            return build_failure(excluded)
+        hidden = excluded
         pathspecs = [f":(literal){name}" for name in names] + [
             f":(top,exclude,literal){name}" for name in hidden
         ]
-    argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *pathspecs]
-    code, text = await found.run(argv, stdin=stdin, literal=not shows_content)
+    command = [*argv, *(["--end-of-options", ref] if ref else []), "--", *pathspecs]
+    code, text = await opened.run(command, stdin=stdin, literal=not shows_content)
     data: JsonObject = {"exitCode": code, "output": text}
     if code == STATUS_TOO_SLOW:
-        return failed(sentence("git.slow"))
+        return build_failure(sentence("git.slow"))
     if code != 0:
-        return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
-    left_out = "they look like files of secrets or are closed to you"
-    note = f"\n[Not shown, because {left_out}: {', '.join(hidden)}.]" if hidden else ""
+        return ToolResult(ok=False, text=f"git {argv[0]} failed with exit code {code}:\n{text}", data=data)
+    reason = "they look like files of secrets or are closed to you"
+    note = f"\n[Not shown, because {reason}: {', '.join(hidden)}.]" if hidden else ""
     return ToolResult(ok=True, text=((text.rstrip("\n") or empty) + note).lstrip("\n"), data=data)
 
 
-async def _not_to_show(
-    found: Repository, wanted: list[str], ref: str, names: list[str], workspace: Workspace
+async def _find_hidden(
+    opened: GitRepository, argv: list[str], ref: str, names: list[str], workspace: Workspace
 ) -> tuple[str, ...] | str:
-    """Which of the files that `wanted` would show hold secrets by their names or are closed to the agent, from
-    the top of the work tree; or why that cannot be told."""
-    quiet = [
+    """Return the shown files that hold secrets by name or are closed, or why they cannot be listed.
+
+    The paths are relative to the top of the work tree.
+    """
+    list_argv = [
         option
-        for option in wanted
+        for option in argv
         if option not in ("--stat", "--patch") and not option.startswith("--format=")
     ]
-    quiet += ["--name-only", "-z", "--no-renames", *(["--format="] if wanted[0] == "log" else [])]
-    code, listed = await found.names([*quiet, *(["--end-of-options", ref] if ref else []), "--", *names])
+    list_argv += ["--name-only", "-z", "--no-renames", *(["--format="] if argv[0] == "log" else [])]
+    code, names_output = await opened.list_names(
+        [*list_argv, *(["--end-of-options", ref] if ref else []), "--", *names]
+    )
     if code != 0:
-        return f"git {wanted[0]} failed with exit code {code}:\n{listed}"
-    changed = dict.fromkeys(name.strip("\n") for name in listed.split("\0"))
-    code, said = await found.run(["rev-parse", "--show-toplevel"])
+        return f"git {argv[0]} failed with exit code {code}:\n{names_output}"
+    changed = dict.fromkeys(name.strip("\n") for name in names_output.split("\0"))
+    code, top_output = await opened.run(["rev-parse", "--show-toplevel"])
     if code != 0:
-        return f"git {wanted[0]} failed with exit code {code}:\n{said}"
-    top = Path(said.strip("\n"))
+        return f"git {argv[0]} failed with exit code {code}:\n{top_output}"
+    top = Path(top_output.strip("\n"))
     return tuple(n for n in changed if n and (holds_secrets(n) or workspace.hidden(top / n)))
 
 
-async def repository_of(
+async def find_repository(
     paths: tuple[str, ...], context: ToolContext
-) -> tuple[Repository, list[str]] | ToolResult:
-    """The repository that a call is about, and `paths` as seen from its folder."""
-    placed = _place_of(paths, context)
-    if isinstance(placed, ToolResult):
-        return placed
-    root, names = placed
-    found = await repository(root, context.workspace.roots)
-    return failed(found) if isinstance(found, str) else (found, names)
+) -> tuple[GitRepository, list[str]] | ToolResult:
+    """Return the repository of a call, and `paths` relative to its folder."""
+    located = _find_folder(paths, context)
+    if isinstance(located, ToolResult):
+        return located
+    root, names = located
+    opened = await open_repository(root, context.workspace.roots)
+    return build_failure(opened) if isinstance(opened, str) else (opened, names)
 
 
-def _place_of(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
-    """The folder of the workspace that git runs in, and `paths` as seen from it."""
+def _find_folder(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
+    """Return the workspace folder that git runs in, and `paths` relative to it."""
     roots = context.workspace.roots
     if not roots:
-        return failed("No folder is open.")
+        return build_failure("No folder is open.")
     try:
         places = [context.workspace.locate(path) for path in paths]
     except DaikuError as error:
-        return failed(f"Not run: {error.failure.message}")
+        return build_failure(f"Not run: {error.failure.message}")
     root = next((r for r in roots if places and (places[0] == r or r in places[0].parents)), roots[0])
-    root = nearest_repository(root, places)
+    root = find_nearest_repository(root, places)
     names = [os.path.relpath(place, root) for place in places]
     if any(name.startswith("..") for name in names):
-        return failed(
+        return build_failure(
             "Not run: the paths lie in different folders of the workspace. Name those of one folder."
         )
     return root, names

@@ -1,4 +1,4 @@
-"""Git as Daiku runs it on its own copies, without settings and programs of others, and why it did not do a thing."""
+"""Run git on Daiku's own repositories, without the settings and programs of others, and classify its errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias
 from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 from daiku.tools.git.repository import STATUS_TOO_SLOW, is_listing, run_listing
-from daiku.tools.shell.capture import TOO_LATE, ProgramResult, run_program, wait_for_program
-from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, git_settings
-from daiku.tools.shell.process import reaper_argv
-from daiku.workspace.programs import find_program, safe_path
+from daiku.tools.shell.capture import TIMED_OUT, ProgramResult, run_program, wait_for_program
+from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, to_git_env
+from daiku.tools.shell.process import wrap_in_reaper
+from daiku.workspace.programs import build_safe_path, find_program
 from daiku.workspace.repository import REACHES_NOTHING
 
 # fmt: off
@@ -22,13 +22,14 @@ RefusalKind: TypeAlias = Literal[
     "unreachable", "unauthorized", "forbidden", "gone", "moved", "exists", "damaged", "full", "empty", "unusable", "slow",
 ]
 # fmt: on
-"""`empty`: the repository has no commit yet; `slow`: git does not finish matching ignore patterns; `unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
-what was asked for can never work."""
+"""`empty`: no commit yet; `slow`: git does not finish matching ignore patterns; `unreachable`: may work
+later, or may have worked; `moved`: a branch is not where it was expected; `unusable`: the request can never
+work."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitRefusal:
-    """What was not done, as a value to decide by and a sentence for a person."""
+    """The reason that git did not do something: its kind, and a message for the user."""
 
     kind: RefusalKind
     message: Text
@@ -49,12 +50,12 @@ _MESSAGES: Mapping[RefusalKind, Text] = {
 }
 
 
-def refused(kind: RefusalKind) -> GitRefusal:
-    """Return a refusal with the usual sentence of its kind."""
+def make_refusal(kind: RefusalKind) -> GitRefusal:
+    """Return a refusal with the standard message of its kind."""
     return GitRefusal(kind, _MESSAGES[kind])
 
 
-# What is looked for in git's own words, in lower case; the first kind that is found counts.
+# Patterns in git's lowercase messages; the first matching kind applies.
 _KINDS: dict[RefusalKind, tuple[str, ...]] = {
     "full": ("no space left", "disk quota exceeded", "unable to write (?:file|new index|loose object)"),
     "forbidden": ("returned error: 403", "dubious ownership"),
@@ -75,34 +76,34 @@ _KINDS: dict[RefusalKind, tuple[str, ...]] = {
 _QUOTED = re.compile(r"'[^'\n]*'")
 
 
-def refusal_of(done: ProgramResult, otherwise: RefusalKind = "unusable") -> GitRefusal | None:
-    """What a git that failed tells, `otherwise` where it is nothing known; None where it did not fail."""
-    if not done.code:
+def find_refusal(result: ProgramResult, otherwise: RefusalKind = "unusable") -> GitRefusal | None:
+    """Return the refusal for a failed git, `otherwise` if its error is unknown; None if it succeeded."""
+    if not result.code:
         return None
-    if done.code == STATUS_TOO_SLOW:
-        return refused("slow")
-    if done.code == TOO_LATE:
-        return refused("unreachable")
-    # What a server says, and names that somebody chose, are no words of git's.
-    own = [line for line in done.errors.lower().splitlines() if not line.startswith("remote:")]
-    said = _QUOTED.sub("''", "\n".join(own))
+    if result.code == STATUS_TOO_SLOW:
+        return make_refusal("slow")
+    if result.code == TIMED_OUT:
+        return make_refusal("unreachable")
+    # Ignore lines from the server and quoted names: others chose their text.
+    git_lines = [line for line in result.errors.lower().splitlines() if not line.startswith("remote:")]
+    message = _QUOTED.sub("''", "\n".join(git_lines))
     for kind, patterns in _KINDS.items():
-        if any(re.search(pattern, said) for pattern in patterns):
-            return refused(kind)
-    return refused(otherwise)
+        if any(re.search(pattern, message) for pattern in patterns):
+            return make_refusal(kind)
+    return make_refusal(otherwise)
 
 
-SECONDS = 300.0
-"""How long git may take for what it does on this machine."""
+TIMEOUT_SECONDS = 300.0
+"""Seconds for a git command on this machine."""
 _LISTING_SECONDS = 60.0
-"""Seconds for a list of files by ignore patterns, which git never finishes for some of them."""
-LARGEST = 256_000_000
-"""Bytes of a list of git's that is read as a whole."""
+"""Seconds for listing files by ignore patterns. For some patterns git never ends."""
+MAX_LIST_BYTES = 256_000_000
+"""Bytes of the longest list that is read in full."""
 GIT_UNAVAILABLE = 127
-"""The exit code of `read_git` if git is not installed or did not end in time."""
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""Exit code of `read_git` if git is not installed or timed out."""
+COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NOWHERE = "/dev/null"
-# Without a home there are no settings, no list of passwords (.netrc), and no ignored files of one person.
+# Without a home folder there are no user settings, no passwords (.netrc), and no user ignore file.
 _ENVIRONMENT: Mapping[str, str] = {
     "HOME": _NOWHERE,
     "LC_ALL": "C.UTF-8",
@@ -127,8 +128,10 @@ _OWN: Settings = (
 
 @dataclass(frozen=True, slots=True)
 class OwnGit:
-    """A git folder of ours, and the work tree that is used with it (None: it has none). Both are named to git: what
-    lies at `.git` in a work tree is not looked at."""
+    """A git folder of ours, and its work tree (None: without one).
+
+    Both are passed to git, so it does not read `.git` in the work tree.
+    """
 
     folder: Path
     tree: Path | None = None
@@ -139,9 +142,9 @@ class OwnGit:
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
         settings: Settings = (),
-        seconds: float = SECONDS,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> ProgramResult:
-        """What came of git with `argv`; a transport is out of its reach."""
+        """Run git with `argv`, without transports."""
         places = {"GIT_DIR": str(self.folder)}
         if self.tree is not None:
             places["GIT_WORK_TREE"] = str(self.tree)
@@ -154,14 +157,14 @@ class OwnGit:
             seconds=seconds,
         )
 
-    async def commit_of(self, name: str) -> str:
-        """The commit that `name` (a full ref or a commit's id) stands for; empty where there is none."""
-        done = await self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        found = done.text.strip()
-        return found if done.code == 0 and COMMIT.fullmatch(found) else ""
+    async def find_commit(self, name: str) -> str:
+        """Return the commit of `name` (a full ref or a commit id); empty if there is none."""
+        result = await self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        commit = result.text.strip()
+        return commit if result.code == 0 and COMMIT_ID.fullmatch(commit) else ""
 
-    async def descends(self, commit: str, ancestor: str) -> bool:
-        """Whether `ancestor` is `commit` or one of those that it was made from."""
+    async def is_descendant(self, commit: str, ancestor: str) -> bool:
+        """Return True if `ancestor` is `commit` or one of its ancestors."""
         return (await self.run("merge-base", "--is-ancestor", ancestor, commit)).code == 0
 
 
@@ -172,20 +175,24 @@ async def run_git(
     stdin: str | None = None,
     env: Mapping[str, str] | None = None,
     settings: Settings = (),
-    seconds: float = SECONDS,
+    seconds: float = TIMEOUT_SECONDS,
     inherited: tuple[int, ...] = (),
 ) -> ProgramResult:
-    """Run git, and end it with all that it started when its time is over, the caller is cancelled or this process
-    dies. `settings` are stronger than those that hold for every one of these."""
+    """Run git; kill it and its descendants on a timeout, a cancellation, or the death of this process.
+
+    `settings` override the defaults.
+    """
     roots = (cwd,) if cwd != Path("/") else ()
     git = find_program("git", roots)
     if not git:
         return ProgramResult(GIT_UNAVAILABLE, "git is not installed")
-    whole = _environment(roots, settings, env or {})
+    full_env = _build_environment(roots, settings, env or {})
 
-    async def run(most: float) -> ProgramResult:
-        words = reaper_argv([git, "--no-pager", *argv])
-        return await run_program(words, cwd, whole, stdin, LARGEST, seconds=most, inherited=inherited)
+    async def run(limit: float) -> ProgramResult:
+        command = wrap_in_reaper([git, "--no-pager", *argv])
+        return await run_program(
+            command, cwd, full_env, stdin, MAX_LIST_BYTES, seconds=limit, inherited=inherited
+        )
 
     try:
         if is_listing(argv):
@@ -198,28 +205,30 @@ async def run_git(
 def read_git(
     folder: Path, argv: tuple[str, ...], roots: tuple[Path, ...], *, stdin: str = "", seconds: float
 ) -> tuple[int, str]:
-    """Run git to read the git folder `folder`, and return its exit code and output. Blocks for at most `seconds`.
+    """Run git to read the git folder `folder`, and return its exit code and output. Blocks for at most
+    `seconds`.
 
-    No program is taken from `roots`. The code is GIT_UNAVAILABLE if git is not installed or did not end in time."""
+    No program is taken from `roots`. The code is GIT_UNAVAILABLE if git is not installed or timed out.
+    """
     git = find_program("git", roots)
     if not git:
         return GIT_UNAVAILABLE, ""
-    whole = _environment(roots, (), {"GIT_DIR": str(folder), "GIT_GRAFT_FILE": _NOWHERE})
+    full_env = _build_environment(roots, (), {"GIT_DIR": str(folder), "GIT_GRAFT_FILE": _NOWHERE})
     try:
-        return wait_for_program([git, "--no-pager", *argv], folder, whole, stdin, seconds=seconds)
+        return wait_for_program([git, "--no-pager", *argv], folder, full_env, stdin, seconds=seconds)
     except (OSError, TimeoutError):
         return GIT_UNAVAILABLE, ""
 
 
-def _environment(roots: tuple[Path, ...], settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for git. `settings` and `env` override the defaults."""
-    path = safe_path(os.environ.get("PATH") or os.defpath, roots)
-    given = git_settings((*FOR_TOOLS, *_OWN, *settings))
-    return {**_ENVIRONMENT, **given, "PATH": path, **env}
+def _build_environment(roots: tuple[Path, ...], settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment for git. `settings` and `env` override the defaults."""
+    path = build_safe_path(os.environ.get("PATH") or os.defpath, roots)
+    settings_env = to_git_env((*FOR_TOOLS, *_OWN, *settings))
+    return {**_ENVIRONMENT, **settings_env, "PATH": path, **env}
 
 
 def is_branch(name: str) -> bool:
-    """Whether `name` may be a branch: by git's rules for names, and nothing that git reads as something else."""
+    """Return True if `name` is a valid branch name that git does not interpret otherwise."""
     if not name or name in ("HEAD", "@") or len(name) > 240 or name.startswith(("-", "refs/", "/")):
         return False
     if re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//", name) or name.endswith(("/", ".")):

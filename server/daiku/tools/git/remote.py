@@ -1,4 +1,4 @@
-"""Repositories on other machines: the one place that uses a transport, and how a password gets to git and nowhere else."""
+"""Transfers with remote repositories, and the only way by which a password reaches git."""
 
 from __future__ import annotations
 
@@ -14,19 +14,29 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from daiku.dataclass import dataclass, field
-from daiku.tools.git.ownrun import COMMIT, GitRefusal, OwnGit, is_branch, refusal_of, refused, run_git
+from daiku.tools.git.ownrun import (
+    COMMIT_ID,
+    GitRefusal,
+    OwnGit,
+    find_refusal,
+    is_branch,
+    make_refusal,
+    run_git,
+)
 from daiku.tools.shell.capture import ProgramResult
 from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings
 from daiku.workspace.repository import REACHES_NOTHING
 
-LOOK_SECONDS = 60.0
+LIST_SECONDS = 60.0
+"""Seconds for listing the refs of a server."""
 PUSH_SECONDS = 300.0
+"""Seconds for a push."""
 PRIVATE = "refs/daiku/"
-"""Refs that are nobody's branch: what Daiku keeps for itself."""
-# Why a server did not take a ref: somebody was faster, or it failed itself. All else is a rule of its own.
-_OVERTAKEN = r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
-_FAILED_THERE = r"unpacker|unpack-objects|index-pack|remote failed to report|no space"
-_PASSED_ON = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy",
+"""Prefix of Daiku's own refs, which are not branches."""
+# Reasons to reject a ref: a concurrent push, or a failure of the server. Any other is a rule of the server.
+_CONCURRENT_PUSH = r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
+_SERVER_FAILURE = r"unpacker|unpack-objects|index-pack|remote failed to report|no space"
+_PASSED_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy",
               "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")  # fmt: skip
 _TRANSFER: Settings = (
     ("http.followRedirects", "false"),
@@ -37,7 +47,7 @@ _TRANSFER: Settings = (
     ("push.recurseSubmodules", "no"),
     ("push.followTags", "false"),
     ("push.gpgSign", "false"),
-    # Old histories have these; none of them makes git do anything.
+    # Old histories have these flaws; they are harmless.
     ("fetch.fsck.zeroPaddedFilemode", "ignore"),
     ("fetch.fsck.badTimezone", "ignore"),
     ("fetch.fsck.missingSpaceBeforeDate", "ignore"),
@@ -49,8 +59,10 @@ _TRANSFER: Settings = (
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A repository on a server: its address without any name in it, and who asks. `here`: it may also be a folder
-    of this machine, or plain http."""
+    """A repository on a server: its address without credentials, the user, and the secret.
+
+    `here`: it may also be a folder of this machine, or use plain http.
+    """
 
     url: str
     user: str = ""
@@ -59,8 +71,9 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """The branch is at `commit` on the server. `new`: there was none before; `changed`: it was not there already."""
+class PushResult:
+    """A successful push: the branch is at `commit`. `new`: it did not exist; `changed`: it was not there
+    already."""
 
     commit: str
     new: bool = False
@@ -69,21 +82,24 @@ class Pushed:
 
 async def push(
     mirror: Path, remote: Remote, branch: str, commit: str, expected: str, *, default: str
-) -> Pushed | GitRefusal:
-    """Put `branch` of the server (or a ref below PRIVATE) at `commit`, where it is at `expected` now; empty: it must not
-    be there. Nobody's commit is dropped by it, and the branch `default` is never pushed. Of `unreachable` it is
-    not known whether it happened: `remote_head` tells."""
-    ref = _full(branch)
-    if not ref or not COMMIT.fullmatch(commit) or (expected and not COMMIT.fullmatch(expected)):
-        return refused("unusable")
+) -> PushResult | GitRefusal:
+    """Set `branch` of the server (or a ref below PRIVATE) to `commit` if it is at `expected` (empty: must not
+    exist).
+
+    No commits of others are dropped, and the branch `default` is never pushed. After the refusal
+    `unreachable` the push may have happened; `read_remote_head` tells.
+    """
+    ref = _expand_ref(branch)
+    if not ref or not COMMIT_ID.fullmatch(commit) or (expected and not COMMIT_ID.fullmatch(expected)):
+        return make_refusal("unusable")
     if not default or branch == default:
-        return refused("forbidden")
-    own = OwnGit(mirror)
-    if not await own.commit_of(commit):
-        return refused("damaged")
-    if expected and not await own.descends(commit, expected):
-        return refused("moved")
-    told = [
+        return make_refusal("forbidden")
+    git = OwnGit(mirror)
+    if not await git.find_commit(commit):
+        return make_refusal("damaged")
+    if expected and not await git.is_descendant(commit, expected):
+        return make_refusal("moved")
+    argv = [
         "push",
         "--porcelain",
         "--no-verify",
@@ -91,100 +107,107 @@ async def push(
         "--no-follow-tags",
         "--recurse-submodules=no",
     ]
-    told += [f"--force-with-lease={ref}:{expected}", *_programs(remote, "receive-pack")]
-    done = await transfer(remote, told, (f"{commit}:{ref}",), folder=mirror, seconds=PUSH_SECONDS)
-    if isinstance(done, GitRefusal):
-        return done
-    return _outcome(done, ref, commit, expected)
+    argv += [f"--force-with-lease={ref}:{expected}", *_wrap_program(remote, "receive-pack")]
+    result = await transfer(remote, argv, (f"{commit}:{ref}",), folder=mirror, seconds=PUSH_SECONDS)
+    if isinstance(result, GitRefusal):
+        return result
+    return _parse_push(result, ref, commit, expected)
 
 
-def _outcome(done: ProgramResult, ref: str, commit: str, expected: str) -> Pushed | GitRefusal:
-    """What git's list of refs says; without one the push came to no answer."""
-    lines = (line.split("\t") for line in done.text.splitlines())
-    found = next((parts for parts in lines if len(parts) == 3 and parts[1].endswith(f":{ref}")), None)
-    if found is None:
-        return refusal_of(done, "unreachable") or refused("unreachable")
-    flag, _, summary = found
+def _parse_push(result: ProgramResult, ref: str, commit: str, expected: str) -> PushResult | GitRefusal:
+    """Parse git's porcelain output of a push. Without a line for the ref, the result is unknown."""
+    lines = (line.split("\t") for line in result.text.splitlines())
+    fields = next((parts for parts in lines if len(parts) == 3 and parts[1].endswith(f":{ref}")), None)
+    if fields is None:
+        return find_refusal(result, "unreachable") or make_refusal("unreachable")
+    flag, _, summary = fields
     if flag != "!":
-        return Pushed(commit, flag == "*", flag != "=") if done.code == 0 else refused("unreachable")
+        return (
+            PushResult(commit, flag == "*", flag != "=") if result.code == 0 else make_refusal("unreachable")
+        )
     reason = summary.lower()
     if "[rejected]" in reason:
-        return refused("moved" if expected else "exists")
-    if re.search(_OVERTAKEN, reason):
-        return refused("moved" if expected else "exists")
-    if re.search(_FAILED_THERE, reason):
-        return refused("unreachable")
-    return refused("forbidden")
+        return make_refusal("moved" if expected else "exists")
+    if re.search(_CONCURRENT_PUSH, reason):
+        return make_refusal("moved" if expected else "exists")
+    if re.search(_SERVER_FAILURE, reason):
+        return make_refusal("unreachable")
+    return make_refusal("forbidden")
 
 
-async def drop(mirror: Path, remote: Remote, name: str, expected: str) -> GitRefusal | None:
-    """Take the ref `name` below PRIVATE from the server, where it is at `expected` now; why not."""
-    if not name.startswith(PRIVATE) or not _full(name) or not COMMIT.fullmatch(expected):
-        return refused("unusable")
-    told = ["push", "--porcelain", "--no-verify", "--no-signed", f"--force-with-lease={name}:{expected}"]
-    told += _programs(remote, "receive-pack")
-    done = await transfer(remote, told, (f":{name}",), folder=mirror, seconds=PUSH_SECONDS)
-    if isinstance(done, GitRefusal):
-        return done
-    outcome = _outcome(done, name, expected, expected)
+async def delete_ref(mirror: Path, remote: Remote, name: str, expected: str) -> GitRefusal | None:
+    """Delete the ref `name` below PRIVATE from the server if it is at `expected`. Returns the refusal, if
+    any."""
+    if not name.startswith(PRIVATE) or not _expand_ref(name) or not COMMIT_ID.fullmatch(expected):
+        return make_refusal("unusable")
+    argv = ["push", "--porcelain", "--no-verify", "--no-signed", f"--force-with-lease={name}:{expected}"]
+    argv += _wrap_program(remote, "receive-pack")
+    result = await transfer(remote, argv, (f":{name}",), folder=mirror, seconds=PUSH_SECONDS)
+    if isinstance(result, GitRefusal):
+        return result
+    outcome = _parse_push(result, name, expected, expected)
     return outcome if isinstance(outcome, GitRefusal) else None
 
 
-async def remote_head(remote: Remote, branch: str) -> str | GitRefusal:
-    """The commit that `branch` of the server is at now; empty where there is no such branch."""
-    ref = _full(branch)
+async def read_remote_head(remote: Remote, branch: str) -> str | GitRefusal:
+    """Return the current commit of the server's `branch`; empty if there is none."""
+    ref = _expand_ref(branch)
     if not ref:
-        return refused("unusable")
-    listed = await _listed(remote, ("--quiet",), ref)
-    if isinstance(listed, GitRefusal):
-        return listed
-    return next((commit for commit, name in listed if name == ref and COMMIT.fullmatch(commit)), "")
+        return make_refusal("unusable")
+    refs = await _list_refs(remote, ("--quiet",), ref)
+    if isinstance(refs, GitRefusal):
+        return refs
+    return next((commit for commit, name in refs if name == ref and COMMIT_ID.fullmatch(commit)), "")
 
 
-async def default_branch(remote: Remote) -> str | GitRefusal:
-    """The branch that the server names first; empty where the repository has no commit."""
-    listed = await _listed(remote, ("--quiet", "--symref"), "HEAD")
-    if isinstance(listed, GitRefusal):
-        return listed
-    named = (what.partition("refs/heads/")[2] for what, name in listed if name == "HEAD")
-    return next(filter(None, named), "")
+async def read_default_branch(remote: Remote) -> str | GitRefusal:
+    """Return the server's default branch; empty if the repository has no commit."""
+    refs = await _list_refs(remote, ("--quiet", "--symref"), "HEAD")
+    if isinstance(refs, GitRefusal):
+        return refs
+    branches = (target.partition("refs/heads/")[2] for target, name in refs if name == "HEAD")
+    return next(filter(None, branches), "")
 
 
-async def _listed(remote: Remote, options: tuple[str, ...], ref: str) -> list[tuple[str, str]] | GitRefusal:
-    told = ["ls-remote", *options, *_programs(remote, "upload-pack")]
-    done = await transfer(remote, told, (ref,), seconds=LOOK_SECONDS)
-    if isinstance(done, GitRefusal):
-        return done
-    if (why := refusal_of(done, "unreachable")) is not None:
-        return why
-    pairs = (line.partition("\t") for line in done.text.splitlines())
+async def _list_refs(
+    remote: Remote, options: tuple[str, ...], ref: str
+) -> list[tuple[str, str]] | GitRefusal:
+    argv = ["ls-remote", *options, *_wrap_program(remote, "upload-pack")]
+    result = await transfer(remote, argv, (ref,), seconds=LIST_SECONDS)
+    if isinstance(result, GitRefusal):
+        return result
+    if (refusal := find_refusal(result, "unreachable")) is not None:
+        return refusal
+    pairs = (line.partition("\t") for line in result.text.splitlines())
     return [(first, name) for first, _, name in pairs]
 
 
 async def fetch(folder: Path, remote: Remote, refspecs: tuple[str, ...], seconds: float) -> GitRefusal | None:
-    """Bring `refspecs` into the bare repository `folder`, and take away what the server has no more; why not."""
-    told = ["fetch", "--quiet", "--prune", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
-    told += ["--no-auto-maintenance", "--no-show-forced-updates", *_programs(remote, "upload-pack")]
-    done = await transfer(remote, told, refspecs, folder=folder, seconds=seconds)
-    return done if isinstance(done, GitRefusal) else refusal_of(done, "unreachable")
+    """Fetch `refspecs` into the bare repository `folder`, and prune refs. Returns the refusal, if any."""
+    argv = ["fetch", "--quiet", "--prune", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
+    argv += ["--no-auto-maintenance", "--no-show-forced-updates", *_wrap_program(remote, "upload-pack")]
+    result = await transfer(remote, argv, refspecs, folder=folder, seconds=seconds)
+    return result if isinstance(result, GitRefusal) else find_refusal(result, "unreachable")
 
 
 async def transfer(
-    remote: Remote, told: list[str], refs: tuple[str, ...], *, seconds: float, folder: Path | None = None
+    remote: Remote, argv: list[str], refs: tuple[str, ...], *, seconds: float, folder: Path | None = None
 ) -> ProgramResult | GitRefusal:
-    """Run git with the transport of `remote` and no other: `told`, its address, `refs`. Without `folder` it is run
-    in no repository."""
-    address = address_of(remote)
+    """Run git with only the transport of `remote`: `argv`, its address, `refs`.
+
+    Without `folder` it runs outside any repository.
+    """
+    address = check_address(remote)
     if not address:
-        return refused("unusable")
+        return make_refusal("unusable")
     protocol = address.partition("://")[0] if "://" in address else "file"
-    if protocol == "file" and await asyncio.to_thread(_fetches_itself, Path(address)):
-        return refused("unusable")
+    if protocol == "file" and await asyncio.to_thread(_is_partial_clone, Path(address)):
+        return make_refusal("unusable")
     env = {"GIT_ALLOW_PROTOCOL": protocol, "GIT_DIR": str(folder) if folder else os.devnull}
-    env |= {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    with _password(remote) as (helper, inherited):
+    env |= {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+    with _provide_password(remote) as (helper, inherited):
         return await run_git(
-            [*told, "--", address, *refs],
+            [*argv, "--", address, *refs],
             folder or Path("/"),
             env=env,
             settings=(*_TRANSFER, *helper),
@@ -194,34 +217,37 @@ async def transfer(
 
 
 @contextmanager
-def _password(remote: Remote) -> Generator[tuple[Settings, tuple[int, ...]]]:
-    """The settings by which git asks for the password, and the pipe in which it lies. It is in no argument, no file and
-    nobody's environment: the shell that git starts for it reads the pipe once, and only for this one server."""
+def _provide_password(remote: Remote) -> Generator[tuple[Settings, tuple[int, ...]]]:
+    """Yield settings by which git reads the password, and the pipe that contains it.
+
+    The password is in no argument, file, or environment. The shell that git starts reads the pipe once, only
+    for this server.
+    """
     secret = remote.secret.get_secret_value()
     parts = urlsplit(remote.url)
     if not secret or parts.scheme not in ("https", "http"):
         yield (), ()
         return
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     try:
         try:
-            os.write(writing, f"username={remote.user or 'git'}\npassword={secret}\n".encode())
+            os.write(write_end, f"username={remote.user or 'git'}\npassword={secret}\n".encode())
         finally:
-            os.close(writing)
-        # By its name: a shell need not know numbers above 9.
-        lines = f"while IFS= read -r l; do printf '%s\\n' \"$l\"; done </dev/fd/{reading}"
+            os.close(write_end)
+        # By its path: a shell need not support descriptors above 9.
+        lines = f"while IFS= read -r l; do printf '%s\\n' \"$l\"; done </dev/fd/{read_end}"
         helper = f'!f() {{ test "$1" = get && {lines}; }}; f'
-        yield ((f"credential.{parts.scheme}://{parts.netloc}.helper", helper),), (reading,)
+        yield ((f"credential.{parts.scheme}://{parts.netloc}.helper", helper),), (read_end,)
     finally:
-        os.close(reading)
+        os.close(read_end)
 
 
-def address_of(remote: Remote) -> str:
-    """What git is told to reach; empty where that is refused."""
+def check_address(remote: Remote) -> str:
+    """Return the address for git; empty if it is not allowed."""
     url, secret = remote.url, remote.secret.get_secret_value()
     if any(char <= " " or char == "\x7f" for char in url) or re.search(r"[\r\n\0]", remote.user + secret):
         return ""
-    if len(secret) + len(remote.user) > 4000:  # what a pipe surely takes at once
+    if len(secret) + len(remote.user) > 4000:  # always fits in a pipe's buffer
         return ""
     if remote.here and url.startswith(("/", "file:///")):
         return url.removeprefix("file://")
@@ -237,8 +263,8 @@ def address_of(remote: Remote) -> str:
     )
 
 
-def _fetches_itself(folder: Path) -> bool:
-    """Whether the repository in `folder` is one that git completes from elsewhere, by a program that it names."""
+def _is_partial_clone(folder: Path) -> bool:
+    """Return True if the repository in `folder` fetches missing objects by a program that it names."""
     for settings in (folder / "config", folder / ".git" / "config"):
         if settings.is_file() and re.search(
             r"(?i)partialclone|promisor", settings.read_text("utf-8", "replace")
@@ -247,18 +273,22 @@ def _fetches_itself(folder: Path) -> bool:
     return False
 
 
-def _programs(remote: Remote, name: str) -> tuple[str, ...]:
-    """The option by which the other side of a folder of this machine runs without the programs that its settings
-    name. Git takes our settings away from it, so they are in its command."""
+def _wrap_program(remote: Remote, name: str) -> tuple[str, ...]:
+    """Return the option that runs the other side of a local repository without the programs of its settings.
+
+    Git drops our settings for that process, so they are part of its command.
+    """
     if "://" in remote.url and not remote.url.startswith("file://"):
         return ()
     env = [f"{key}={shlex.quote(value)}" for key, value in REACHES_NOTHING.items()]
-    off = (*FOR_TOOLS, ("receive.denyCurrentBranch", "refuse"), ("receive.autogc", "false"))
-    settings = [f"-c {shlex.quote(f'{key}={value}')}" for key, value in off if key != "safe.bareRepository"]
+    overrides = (*FOR_TOOLS, ("receive.denyCurrentBranch", "refuse"), ("receive.autogc", "false"))
+    settings = [
+        f"-c {shlex.quote(f'{key}={value}')}" for key, value in overrides if key != "safe.bareRepository"
+    ]
     return (f"--{name}={' '.join([*env, 'git', *settings, name])}",)
 
 
-def _full(branch: str) -> str:
+def _expand_ref(branch: str) -> str:
     if branch.startswith(PRIVATE):
         return branch if is_branch(branch.removeprefix(PRIVATE)) else ""
     return f"refs/heads/{branch}" if is_branch(branch) else ""

@@ -1,4 +1,4 @@
-"""A repository in which git may be run, with the settings that let it start no program of its choosing."""
+"""Run git in a repository whose own settings cannot start programs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.dataclass import dataclass
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.texts.text import text
-from daiku.tools.shell.capture import LARGEST_LIST, SECONDS, TOO_LATE, ProgramResult, run_program
-from daiku.tools.shell.gitsettings import FOR_TOOLS, LISTED, Settings, git_settings, parse_settings
-from daiku.workspace.programs import find_program, safe_path
-from daiku.workspace.repository import REACHES_NOTHING, git_places, has_timed_out, note_timeout
+from daiku.tools.shell.capture import DEFAULT_SECONDS, MAX_LIST_BYTES, TIMED_OUT, ProgramResult, run_program
+from daiku.tools.shell.gitsettings import FOR_TOOLS, LIST_ARGUMENTS, Settings, parse_settings, to_git_env
+from daiku.workspace.programs import build_safe_path, find_program
+from daiku.workspace.repository import REACHES_NOTHING, find_git_places, has_timed_out, note_timeout
 
-# All that is passed on: what is looked for in lower case, and the kind that it is told as.
+# Patterns in git's lowercase messages, and the reported kind. Nothing else is passed on.
 _KINDS: tuple[tuple[str, str], ...] = (
     (r"not a git repository", "this is no git repository"),
     (r"does not have any commits yet|bad default revision", "there are no commits yet"),
@@ -40,34 +40,34 @@ _KINDS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def kind_of(error: str) -> str:
-    """Return the kind of failure that the stderr of git reports; empty if stderr is empty."""
+def classify_error(error: str) -> str:
+    """Return the kind of error in git's stderr; empty if stderr is empty."""
     if not error.strip():
         return ""
-    low = error.lower()
-    kind = next((kind for pattern, kind in _KINDS if re.search(pattern, low)), "")
+    lower = error.lower()
+    kind = next((kind for pattern, kind in _KINDS if re.search(pattern, lower)), "")
     return f"Git says: {kind}." if kind else "Git failed for a reason that is not passed on."
 
 
-_KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
+_PASSED_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
                    "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
 
 STATUS_SECONDS = 10.0
-"""Seconds for a git command that lists files by ignore patterns: git's matcher never ends on some of them."""
+"""Seconds for a git command that lists files by ignore patterns. For some patterns git never ends."""
 STATUS_TOO_SLOW = 123
-"""The exit code of such a command that did not end in time, now or before."""
+"""Exit code of such a command that timed out, now or before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
-    """A folder in which git may be run; `off` disables the programs that the repository's settings name."""
+class GitRepository:
+    """A folder in which git may run; `off`: settings that disable the repository's programs."""
 
     git: str
     root: Path
     roots: tuple[Path, ...]
     off: Settings
     of_items: bool = False
-    """True for a copy on which work items are processed: the git settings of the person do not apply there."""
+    """True for a copy of a work item: the user's git settings do not apply there."""
 
     async def run(
         self,
@@ -77,78 +77,82 @@ class Repository:
         env: Mapping[str, str] | None = None,
         literal: bool = True,
     ) -> tuple[int, str]:
-        """Run git with `argv`. Return the exit code and the output, cut in the middle; after a failure its kind, never
-        the message of git. `literal`: paths are not patterns."""
-        done = await _run(self, argv, stdin, env, literal=literal)
-        return done.code, "\n".join(
-            part for part in (done.shown(OUTPUT_LIMIT - 1000), _failure(done)) if part
+        """Run git with `argv`. Return the exit code and the output, cut in the middle.
+
+        After a failure the output has its kind, never git's message. `literal`: paths are not patterns.
+        """
+        result = await _run_program(self, argv, stdin, env, literal=literal)
+        return result.code, "\n".join(
+            part for part in (result.format_for_model(OUTPUT_LIMIT - 1000), _describe_failure(result)) if part
         )
 
-    async def names(self, argv: list[str], *, literal: bool = True) -> tuple[int, str]:
-        """Run git like `run`, for a list of names: the output is not truncated, and a too long one fails."""
-        done = await _run(self, argv, None, None, literal=literal, largest=LARGEST_LIST)
-        return done.code, _failure(done) or done.text
+    async def list_names(self, argv: list[str], *, literal: bool = True) -> tuple[int, str]:
+        """Run git like `run` for a list of names: the output is complete, and too long output is a failure."""
+        result = await _run_program(self, argv, None, None, literal=literal, largest=MAX_LIST_BYTES)
+        return result.code, _describe_failure(result) or result.text
 
 
-async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
-    """Return the repository that contains `root`, or why git cannot be used there. No program is taken from `roots`, the
-    folders of the workspace."""
+async def open_repository(root: Path, roots: tuple[Path, ...]) -> GitRepository | str:
+    """Return the repository that contains `root`, or why git cannot be used there.
+
+    No program is taken from `roots`, the folders of the workspace.
+    """
     git = find_program("git", roots)
     if not git:
         return "Git is not installed, or not on PATH."
-    places = await asyncio.to_thread(git_places, root, roots)
+    places = await asyncio.to_thread(find_git_places, root, roots)
     if places is None:
         return f"{root.name} is no git repository."
     if isinstance(places, str):
         return f"The repository of {root.name} is not used: {places}."
-    bare = Repository(git, root, roots, (), places.shared)
-    wrong, off = await _look(bare)
-    return wrong or Repository(git, root, roots, off, places.shared)
+    bare = GitRepository(git, root, roots, (), places.shared)
+    problem, off = await _check_repository(bare)
+    return problem or GitRepository(git, root, roots, off, places.shared)
 
 
-async def _look(found: Repository) -> tuple[str, Settings]:
-    """Return why the repository is not used, empty if it is, and the settings that disable the programs it names."""
-    code, top = await found.run(["rev-parse", "--show-toplevel"])
+async def _check_repository(opened: GitRepository) -> tuple[str, Settings]:
+    """Return why the repository is not usable (empty if it is), and the settings that disable its programs."""
+    code, top = await opened.run(["rev-parse", "--show-toplevel"])
     if code != 0:
-        return f"{found.root.name} is no git repository that can be used: {top.strip()}", ()
-    if _astray(Path(top.strip()), found.root.resolve()):
+        return f"{opened.root.name} is no git repository that can be used: {top.strip()}", ()
+    if _is_outside(Path(top.strip()), opened.root.resolve()):
         return (
             f"The repository's settings move its work tree to {top.strip()}, outside the workspace. Not run.",
             (),
         )
-    done = await _run(found, list(LISTED), None, None, largest=LARGEST_LIST)
-    if done.failure or done.code not in (0, 1):  # 1: there are none
-        return f"{found.root.name} is no git repository that can be used: {_failure(done)}", ()
-    settings = parse_settings(done.text)
+    result = await _run_program(opened, list(LIST_ARGUMENTS), None, None, largest=MAX_LIST_BYTES)
+    if result.failure or result.code not in (0, 1):  # 1: no matching settings
+        return f"{opened.root.name} is no git repository that can be used: {_describe_failure(result)}", ()
+    settings = parse_settings(result.text)
     return "", (*settings.off, *settings.large_files)
 
 
-def _failure(done: ProgramResult) -> str:
-    if done.code == STATUS_TOO_SLOW:
+def _describe_failure(result: ProgramResult) -> str:
+    if result.code == STATUS_TOO_SLOW:
         return text("git.slow")
-    if done.failure:
-        return f"Git was ended: {done.failure}."
-    return kind_of(done.errors) if done.code else ""
+    if result.failure:
+        return f"Git was ended: {result.failure}."
+    return classify_error(result.errors) if result.code else ""
 
 
-def _astray(work_tree: Path, root: Path) -> bool:
+def _is_outside(work_tree: Path, root: Path) -> bool:
     return work_tree != root and work_tree not in root.parents and root not in work_tree.parents
 
 
-async def _run(
-    found: Repository,
+async def _run_program(
+    opened: GitRepository,
     argv: list[str],
     stdin: str | None,
-    more: Mapping[str, str] | None,
+    extra_env: Mapping[str, str] | None,
     *,
     literal: bool = True,
     largest: int = 0,
 ) -> ProgramResult:
-    env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    if found.of_items:
+    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+    if opened.of_items:
         env = {"HOME": "/dev/null", "PATH": env.get("PATH", "")}
     env |= {
-        "PATH": safe_path(os.environ.get("PATH") or os.defpath, found.roots),
+        "PATH": build_safe_path(os.environ.get("PATH") or os.defpath, opened.roots),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
@@ -156,31 +160,33 @@ async def _run(
         **REACHES_NOTHING,
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ATTR_NOSYSTEM": "1",
-        **git_settings((*FOR_TOOLS, *found.off)),
-        **(more or {}),
+        **to_git_env((*FOR_TOOLS, *opened.off)),
+        **(extra_env or {}),
     }
-    whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
+    command = [opened.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
 
     async def run(seconds: float) -> ProgramResult:
-        return await run_program(whole, found.root, env, stdin, largest, seconds=seconds)
+        return await run_program(command, opened.root, env, stdin, largest, seconds=seconds)
 
-    return await (run_listing(argv, found.root, STATUS_SECONDS, run) if is_listing(argv) else run(SECONDS))
+    return await (
+        run_listing(argv, opened.root, STATUS_SECONDS, run) if is_listing(argv) else run(DEFAULT_SECONDS)
+    )
 
 
 def is_listing(argv: list[str]) -> bool:
-    """Return True for a git command that lists files by ignore patterns."""
+    """Return True if the git command lists files by ignore patterns."""
     return argv[0] == "status" or "--exclude-standard" in argv
 
 
 async def run_listing(
     argv: list[str], folder: Path, seconds: float, run: Callable[[float], Awaitable[ProgramResult]]
 ) -> ProgramResult:
-    """Run a listing by `run`, unless it names no paths and git did not finish one in as many `seconds` before."""
+    """Run a listing with `run`, unless one without paths timed out before with the same `seconds`."""
     names_paths = "--" in argv[:-1]
     if not names_paths and has_timed_out(folder, seconds):
         return ProgramResult(STATUS_TOO_SLOW)
-    done = await run(seconds)
-    if done.code == TOO_LATE:
+    result = await run(seconds)
+    if result.code == TIMED_OUT:
         note_timeout(folder, seconds)
-        done.code = STATUS_TOO_SLOW
-    return done
+        result.code = STATUS_TOO_SLOW
+    return result

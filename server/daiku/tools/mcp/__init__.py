@@ -1,4 +1,4 @@
-"""MCP: tools of other programs, over stdio and HTTP; the only door to the mcp SDK, which is imported late."""
+"""MCP: tools of other programs, over stdio and HTTP; only this package imports the MCP SDK, and late."""
 
 from daiku.tools.mcp.servers import McpContext, McpServers
 

@@ -1,7 +1,4 @@
-"""One live connection to a server: opened, listed, called and closed by a task of its own.
-
-Imported late, because the MCP SDK takes half a second to import.
-"""
+"""A live connection to a server, owned by its own task (imported late: the MCP SDK takes half a second)."""
 
 from __future__ import annotations
 
@@ -19,84 +16,88 @@ from mcp import Client, MCPError, types
 from mcp.shared.dispatcher import ProgressFnT
 from pydantic import JsonValue, ValidationError
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
+from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.mcp.definitions import Listing, cleaned, listing, visible
+from daiku.tools.mcp.definitions import Listing, build_listing, clean_text, remove_hidden
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import Launch, McpServerError
-from daiku.tools.mcp.transport.lenient import lenient_transport
-from daiku.tools.mcp.transport.oauth import sign_in
+from daiku.tools.mcp.transport.lenient import open_lenient_transport
+from daiku.tools.mcp.transport.oauth import build_auth
 from daiku.tools.mcp.transport.server_transport import ServerTransport
 from daiku.tools.tool import Ask
 from daiku.version import __version__
 
-BLOCKS = 200
-IMAGES = 8
-STRUCTURED = 20_000
+MAX_BLOCKS = 200
+"""Content blocks of one answer."""
+MAX_IMAGES = 8
+"""Images of one answer."""
+MAX_STRUCTURED = 20_000
+"""Characters of structured content that are stored."""
 
 
-def result_of(answer: types.CallToolResult) -> ToolResult:
-    """The answer of a tool call; nothing in it is trusted."""
-    text, images = _told(answer.content)
+def build_result(answer: types.CallToolResult) -> ToolResult:
+    """Build the result of a tool call from the server's answer, which is not trusted."""
+    text, images = _read_content(answer.content)
     structured: JsonValue = answer.structured_content
     if structured is not None and not text:
         text = json.dumps(structured, ensure_ascii=False, indent=1)
     data: JsonObject | None = None
-    if structured is not None and len(json.dumps(structured)) <= STRUCTURED:
+    if structured is not None and len(json.dumps(structured)) <= MAX_STRUCTURED:
         data = {"structured": structured}
     ok = not answer.is_error
-    return untrusted(
+    return build_untrusted(
         text or ("(no output)" if ok else "The tool failed and says nothing more."), ok, images, data
     )
 
 
-def untrusted(
+def build_untrusted(
     text: str, ok: bool = True, images: tuple[ToolImage, ...] = (), data: JsonObject | None = None
 ) -> ToolResult:
-    """A result of outside text: bounded, marked."""
-    shown = truncate_middle(visible(text[: OUTPUT_LIMIT * 20]), OUTPUT_LIMIT, how="Ask for a smaller part")
-    return ToolResult(ok=ok, text=shown, images=images, data=data, untrusted=True)
+    """Build a result of external text: bounded, and marked as untrusted."""
+    visible = remove_hidden(text[: OUTPUT_LIMIT * 20])
+    bounded_text = truncate_middle(visible, OUTPUT_LIMIT, how="Ask for a smaller part")
+    return ToolResult(ok=ok, text=bounded_text, images=images, data=data, untrusted=True)
 
 
-def resource_text(contents: Sequence[types.TextResourceContents | types.BlobResourceContents]) -> str:
-    """The contents of a resource; binary ones are only named."""
-    return "\n".join(_resource(item) for item in contents[:BLOCKS])
+def format_resource(contents: Sequence[types.TextResourceContents | types.BlobResourceContents]) -> str:
+    """Return the contents of a resource; of binary contents only the names."""
+    return "\n".join(_format_block(item) for item in contents[:MAX_BLOCKS])
 
 
-def prompt_text(answer: types.GetPromptResult) -> str:
-    """The messages of a prompt, each with its role."""
-    parts = [f"{message.role}:\n{_told((message.content,))[0]}" for message in answer.messages[:BLOCKS]]
+def format_prompt(answer: types.GetPromptResult) -> str:
+    """Return the messages of a prompt, each with its role."""
+    parts = [f"{item.role}:\n{_read_content((item.content,))[0]}" for item in answer.messages[:MAX_BLOCKS]]
     return "\n\n".join(parts)
 
 
-def _told(content: Sequence[types.ContentBlock]) -> tuple[str, tuple[ToolImage, ...]]:
+def _read_content(content: Sequence[types.ContentBlock]) -> tuple[str, tuple[ToolImage, ...]]:
     lines: list[str] = []
     images: list[ToolImage] = []
-    for block in content[:BLOCKS]:
+    for block in content[:MAX_BLOCKS]:
         match block:
             case types.TextContent():
                 lines.append(block.text)
             case types.ImageContent():
-                if len(images) < IMAGES:
+                if len(images) < MAX_IMAGES:
                     images.append(ToolImage(media_type=block.mime_type, data=block.data))
                 else:
                     lines.append(f"[one more picture: {block.mime_type}, {len(block.data)} characters]")
             case types.AudioContent():
                 lines.append(f"[sound: {block.mime_type}, {len(block.data)} characters]")
             case types.ResourceLink():
-                about = f" ({block.description})" if block.description else ""
-                lines.append(f"[resource {block.uri}: {block.name}{about}]")
+                description = f" ({block.description})" if block.description else ""
+                lines.append(f"[resource {block.uri}: {block.name}{description}]")
             case types.EmbeddedResource():
-                lines.append(_resource(block.resource))
-    if len(content) > BLOCKS:
-        lines.append(f"[… {len(content) - BLOCKS} more parts left out …]")
+                lines.append(_format_block(block.resource))
+    if len(content) > MAX_BLOCKS:
+        lines.append(f"[… {len(content) - MAX_BLOCKS} more parts left out …]")
     return "\n".join(lines), tuple(images)
 
 
-def _resource(item: types.TextResourceContents | types.BlobResourceContents) -> str:
+def _format_block(item: types.TextResourceContents | types.BlobResourceContents) -> str:
     if isinstance(item, types.TextResourceContents):
         return f"[resource {item.uri}]\n{item.text}"
     return f"[resource {item.uri}: {item.mime_type or 'binary'}, {len(item.blob)} characters of base64]"
@@ -106,44 +107,46 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 V = TypeVar("V")
 
-PAGES = 50
+MAX_PAGES = 50
+"""Pages of one listing."""
 RELIST_SECONDS = 0.5
-"""Changes that a server tells within this time are one change."""
+"""Seconds in which several changes of a server count as one."""
 LIST_SECONDS = 30.0
+"""Seconds for listing the tools again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
-    """What a connection may want: an answer of the person in the middle of a call (None where nobody is there), a
-    sign-in (`show` gets the address), and whoever hears that the server offers something else."""
+class ConnectionHooks:
+    """Callbacks: `asker` returns a function that asks the user during a call (None if no user is there),
+    `on_change` is called when the server's offer changes, and `show` gets the sign-in URL."""
 
     asker: Callable[[], Ask | None]
-    changed: Callable[[], None]
+    on_change: Callable[[], None]
     show: Callable[[str], Awaitable[None]]
 
 
 class McpConnection:
-    """Opened once, closed once. It begins to connect when it is made. Methods raise McpServerError."""
+    """A single-use connection that connects when created. Methods raise McpServerError."""
 
-    def __init__(self, launch: Launch, home: Path, asks: Asks) -> None:
+    def __init__(self, launch: Launch, home: Path, hooks: ConnectionHooks) -> None:
         self.name = launch.name
         self.listing = Listing()
         self.ended = asyncio.Event()
-        named = {name.lower() for name in launch.settings.headers}
-        signs_in = launch.settings.url and "authorization" not in named
-        self._transport = ServerTransport(launch, sign_in(launch, home, asks.show) if signs_in else None)
+        header_names = {name.lower() for name in launch.settings.headers}
+        signs_in = launch.settings.url and "authorization" not in header_names
+        self._transport = ServerTransport(launch, build_auth(launch, home, hooks.show) if signs_in else None)
         self._roots = launch.roots
-        self._asks = asks
+        self._hooks = hooks
         self._client: Client | None = None
         self._stop = asyncio.Event()
         self._relist = asyncio.Event()
         self._reason = NO_TEXT
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(), name=f"mcp {self.name}")
+        self._task = asyncio.create_task(self._run(), name=f"mcp {self.name}")
 
     @property
     def reason(self) -> Text:
-        """Why it ended, where it did by itself."""
+        """Why the connection ended by itself, if it did."""
         return self._reason
 
     async def wait_opened(self) -> None:
@@ -151,105 +154,111 @@ class McpConnection:
         await asyncio.shield(self._opened)
 
     async def close(self) -> None:
-        """End it and what it started; never raises."""
+        """Close the connection and stop what it started. Never raises."""
         self._stop.set()
         if not self._opened.done():
             self._task.cancel()
         await asyncio.wait({self._task})
         if self._opened.done() and not self._opened.cancelled():
-            self._opened.exception()  # whoever did not wait for it need not hear of it
+            self._opened.exception()  # mark the exception as retrieved
 
     async def call(self, tool: str, args: JsonObject, progress: ProgressFnT) -> ToolResult:
-        """Call a tool; no time limit of its own. Cancelling it tells the server."""
-        return result_of(await self._ask(lambda c: c.call_tool(tool, dict(args), progress_callback=progress)))
+        """Call a tool, without a timeout. A cancellation is sent to the server."""
+        return build_result(
+            await self._request(lambda c: c.call_tool(tool, dict(args), progress_callback=progress))
+        )
 
-    async def resources(self) -> ToolResult:
-        """All resources, then the templates of resources, one a line."""
+    async def format_resources(self) -> ToolResult:
+        """List all resources, then the resource templates, one per line."""
 
         async def work(c: Client) -> list[str]:
-            lines = [_line(r.uri, r) async for r in _pages(c.list_resources, lambda page: page.resources)]
-            with contextlib.suppress(MCPError):  # many servers have no templates and do not know the question
-                pages = _pages(c.list_resource_templates, lambda page: page.resource_templates)
-                lines += [_line(t.uri_template, t) async for t in pages]
+            resources = _read_pages(c.list_resources, lambda page: page.resources)
+            lines = [_format_line(r.uri, r) async for r in resources]
+            with contextlib.suppress(MCPError):  # many servers do not support resource templates
+                pages = _read_pages(c.list_resource_templates, lambda page: page.resource_templates)
+                lines += [_format_line(t.uri_template, t) async for t in pages]
             return lines
 
-        return untrusted("\n".join(await self._ask(work)) or "(no resources)")
+        return build_untrusted("\n".join(await self._request(work)) or "(no resources)")
 
-    async def read(self, uri: str) -> ToolResult:
-        """The contents of one resource."""
-        return untrusted(resource_text((await self._ask(lambda c: c.read_resource(uri))).contents))
+    async def read_resource(self, uri: str) -> ToolResult:
+        """Read a resource."""
+        answer = await self._request(lambda c: c.read_resource(uri))
+        return build_untrusted(format_resource(answer.contents))
 
-    async def prompts(self) -> ToolResult:
-        """All prompts with their arguments, one a line."""
+    async def format_prompts(self) -> ToolResult:
+        """List all prompts with their arguments, one per line."""
 
         async def work(c: Client) -> list[str]:
-            found = [p async for p in _pages(c.list_prompts, lambda page: page.prompts)]
-            return [_line(f"{p.name}({_parameters(p)})", p) for p in found]
+            prompts = [p async for p in _read_pages(c.list_prompts, lambda page: page.prompts)]
+            return [_format_line(f"{p.name}({_format_parameters(p)})", p) for p in prompts]
 
-        return untrusted("\n".join(await self._ask(work)) or "(no prompts)")
+        return build_untrusted("\n".join(await self._request(work)) or "(no prompts)")
 
-    async def prompt(self, name: str, args: dict[str, str]) -> ToolResult:
-        """The messages of one prompt, filled in."""
-        return untrusted(prompt_text(await self._ask(lambda c: c.get_prompt(name, args))))
+    async def read_prompt(self, name: str, args: dict[str, str]) -> ToolResult:
+        """Return the messages of a prompt, filled in."""
+        return build_untrusted(format_prompt(await self._request(lambda c: c.get_prompt(name, args))))
 
-    async def alive(self, seconds: float) -> bool:
-        """Whether it answers within `seconds`."""
+    async def is_alive(self, seconds: float) -> bool:
+        """Return True if the server answers within `seconds`."""
         try:
             async with asyncio.timeout(seconds):
-                await self._ask(lambda c: _list_tools(c, first_page=True))
+                await self._request(lambda c: _list_tools(c, first_page=True))
         except TimeoutError:
             return False
-        except McpServerError as error:  # a server that refuses the question is there to refuse it
-            return not error.gone
+        except McpServerError as error:  # a server that returns an error is alive
+            return not error.is_lost
         return True
 
-    async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+    async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
         if self._client is None or self.ended.is_set():
-            raise McpServerError(self._said(text("mcp.not_connected")), gone=True)
+            raise McpServerError(self._explain(text("mcp.not_connected")), is_lost=True)
         try:
             return await work(self._client)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._to_error(error) from error
 
-    def _broken(self, error: BaseException) -> McpServerError:
-        """The one place where what the SDK raises is translated."""
-        error = _leaf(error)
+    def _to_error(self, error: BaseException) -> McpServerError:
+        """Convert an exception of the SDK to a McpServerError."""
+        error = _find_cause(error)
         match error:
             case McpServerError():
                 return error
             case MCPError(code=types.CONNECTION_CLOSED):
-                return McpServerError(self._said(text("mcp.ended")), gone=True)
+                return McpServerError(self._explain(text("mcp.ended")), is_lost=True)
             case MCPError(message="Session terminated"):
-                return McpServerError(text("mcp.forgot_session"), gone=True)
+                return McpServerError(text("mcp.forgot_session"), is_lost=True)
             case MCPError():
-                more = self._transport.why()
-                said = Text(cleaned(error.message, 2000))
+                details = self._transport.describe_failure()
+                message = Text(clean_text(error.message, 2000))
                 return McpServerError(
-                    text("mcp.and_more", what=said, more=more) if more else said, gone=False
+                    text("mcp.and_more", what=message, more=details) if details else message, is_lost=False
                 )
             case ValidationError():
-                return McpServerError(text("mcp.wrong_answer"), gone=False)
+                return McpServerError(text("mcp.wrong_answer"), is_lost=False)
             case httpx2.HTTPError() | OSError():
-                return McpServerError(self._said(_own_words(str(error) or type(error).__name__)), gone=True)
+                return McpServerError(self._explain(_clean(str(error) or type(error).__name__)), is_lost=True)
             case _:
-                return McpServerError(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
+                return McpServerError(
+                    self._explain(_clean(f"{type(error).__name__}: {error}")), is_lost=False
+                )
 
-    def _said(self, otherwise: Text) -> Text:
-        return self._reason or self._transport.why() or otherwise
+    def _explain(self, otherwise: Text) -> Text:
+        return self._reason or self._transport.describe_failure() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                transport = await stack.enter_async_context(self._transport.transport(self._over))
+                transport = await stack.enter_async_context(self._transport.open(self._record_end))
                 client = await stack.enter_async_context(
                     Client(
-                        lenient_transport(transport),
+                        open_lenient_transport(transport),
                         client_info=types.Implementation(name="daiku", version=__version__),
                         elicitation_callback=self._elicit,
                         list_roots_callback=self._list_roots if self._roots else None,
-                        message_handler=self._hear,
+                        message_handler=self._handle_message,
                         cache=None,
                     )
                 )
@@ -258,28 +267,28 @@ class McpConnection:
                 self._opened.set_result(None)
                 await self._serve(client)
         except asyncio.CancelledError:
-            self._fail(McpServerError(text("mcp.stopped"), gone=True))
+            self._fail(McpServerError(text("mcp.stopped"), is_lost=True))
             if not self._stop.is_set():
                 raise
-        except Exception as error:  # noqa: BLE001  # a stranger's program may fail in any way; it must not end ours
-            self._fail(self._broken(error))
+        except Exception as error:  # noqa: BLE001  # an external program may fail in any way
+            self._fail(self._to_error(error))
         finally:
             self._client = None
             self.ended.set()
 
-    def _fail(self, broken: McpServerError) -> None:
-        self._reason = self._reason or broken.why
+    def _fail(self, error: McpServerError) -> None:
+        self._reason = self._reason or error.message
         if not self._opened.done():
-            self._opened.set_exception(broken)
-            self._opened.exception()  # it may be that nobody waits
+            self._opened.set_exception(error)
+            self._opened.exception()  # mark the exception as retrieved
 
-    def _over(self, why: Text) -> None:
-        """The transport ended by itself."""
-        self._reason = self._reason or why or self._transport.why() or text("mcp.ended")
+    def _record_end(self, reason: Text) -> None:
+        """Record that the transport ended by itself."""
+        self._reason = self._reason or reason or self._transport.describe_failure() or text("mcp.ended")
         self.ended.set()
 
     async def _serve(self, client: Client) -> None:
-        """Until stopped or ended: hear of changes."""
+        """List the tools again after changes, until the connection is stopped or ends."""
         listening = asyncio.create_task(self._listen(client))
         try:
             while True:
@@ -293,45 +302,45 @@ class McpConnection:
                     return
                 await asyncio.sleep(RELIST_SECONDS)
                 self._relist.clear()
-                await self._list_again(client)
+                await self._update_listing(client)
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
 
-    async def _list_again(self, client: Client) -> None:
+    async def _update_listing(self, client: Client) -> None:
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 self.listing = await list_all(client)
-        except Exception as error:  # noqa: BLE001  # as above: what it offered before stays
-            log.warning("%s told of a change and cannot say what: %s", self.name, self._broken(error))
+        except Exception as error:  # noqa: BLE001  # as above: the previous listing stays
+            log.warning("%s told of a change and cannot say what: %s", self.name, self._to_error(error))
             return
-        self._asks.changed()
+        self._hooks.on_change()
 
     async def _listen(self, client: Client) -> None:
-        """Servers of the 2026 protocol tell of changes only to who listens."""
+        """Subscribe to changes, which servers of the 2026 protocol report only to subscribers."""
         if client.protocol_version < "2026":
             return
-        with contextlib.suppress(Exception):  # a server without subscriptions says so: then it tells nothing
+        with contextlib.suppress(Exception):  # a server without subscriptions raises an error
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._relist.set()
 
-    async def _hear(self, message: types.ServerNotification | Exception) -> None:
+    async def _handle_message(self, message: types.ServerNotification | Exception) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._relist.set()
         elif isinstance(message, types.LoggingMessageNotification):
             log.debug("%s: %.300s", self.name, message.params.data)
 
     async def _elicit(self, context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
-        ask = self._asks.asker()
+        ask = self._hooks.asker()
         if ask is None:
             return types.ElicitResult(action="decline")
         if isinstance(params, types.ElicitRequestURLParams):
-            filled = await ask_to_open_page(self.name, params.message, params.url, ask)
+            form_result = await ask_to_open_page(self.name, params.message, params.url, ask)
         else:
-            filled = await fill_form(self.name, params.message, params.requested_schema, ask)
-        content = cast(Any, filled.content)  # checked against the form's own schema, field by field
-        return types.ElicitResult(action=filled.action, content=content)
+            form_result = await fill_form(self.name, params.message, params.requested_schema, ask)
+        content = cast(Any, form_result.content)  # checked against the form's own schema, field by field
+        return types.ElicitResult(action=form_result.action, content=content)
 
     async def _list_roots(self, context: object) -> types.ListRootsResult:
         roots = [types.Root(uri=root.as_uri(), name=root.name) for root in self._roots]  # pyright: ignore[reportArgumentType]  # pydantic makes the URL
@@ -339,15 +348,15 @@ class McpConnection:
 
 
 async def list_all(client: Client) -> Listing:
-    """All that the server offers, pages read to a limit."""
-    has = client.server_capabilities
-    tools = await _list_tools(client) if has.tools is not None else []
+    """List everything that the server offers, at most MAX_PAGES pages."""
+    capabilities = client.server_capabilities
+    tools = await _list_tools(client) if capabilities.tools is not None else []
     info = client.server_info
-    return listing(
+    return build_listing(
         [(tool.name, tool.description or tool.title or "", tool.input_schema) for tool in tools],
         instructions=client.instructions or "",
-        resources=has.resources is not None,
-        prompts=has.prompts is not None,
+        resources=capabilities.resources is not None,
+        prompts=capabilities.prompts is not None,
         title="" if info is None else f"{info.name} {info.version}",
     )
 
@@ -355,13 +364,13 @@ async def list_all(client: Client) -> Listing:
 async def _list_tools(client: Client, *, first_page: bool = False) -> list[types.Tool]:
     if first_page:
         return (await client.list_tools()).tools
-    return [tool async for tool in _pages(client.list_tools, lambda page: page.tools)]
+    return [tool async for tool in _read_pages(client.list_tools, lambda page: page.tools)]
 
 
-async def _pages(ask: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]) -> AsyncIterator[V]:
+async def _read_pages(fetch: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]) -> AsyncIterator[V]:
     cursor: str | None = None
-    for _ in range(PAGES):
-        page = await ask(cursor=cursor)
+    for _ in range(MAX_PAGES):
+        page = await fetch(cursor=cursor)
         for item in items(page):
             yield item
         cursor = getattr(page, "next_cursor", None)
@@ -369,20 +378,20 @@ async def _pages(ask: Callable[..., Awaitable[T]], items: Callable[[T], list[V]]
             return
 
 
-def _line(head: str, item: types.BaseMetadata) -> str:
-    about = getattr(item, "description", None) or item.title or ""
-    return f"{head} – {' '.join(about.split())[:300]}" if about else head
+def _format_line(head: str, item: types.BaseMetadata) -> str:
+    description = getattr(item, "description", None) or item.title or ""
+    return f"{head} – {' '.join(description.split())[:300]}" if description else head
 
 
-def _parameters(prompt: types.Prompt) -> str:
+def _format_parameters(prompt: types.Prompt) -> str:
     return ", ".join(f"{a.name}{'' if a.required else '?'}" for a in prompt.arguments or ())
 
 
-def _own_words(said: str) -> Text:
-    return Text(cleaned(said, 500))
+def _clean(message: str) -> Text:
+    return Text(clean_text(message, 500))
 
 
-def _leaf(error: BaseException) -> BaseException:
+def _find_cause(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         inner = cast("tuple[BaseException, ...]", error.exceptions)
         error = inner[0]

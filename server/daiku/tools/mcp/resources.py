@@ -1,4 +1,4 @@
-"""Resources and prompts of servers as tools: `mcp/resources`, `mcp/read`, `mcp/prompts`, `mcp/prompt`."""
+"""Tools for the resources and prompts of servers: mcp/resources, mcp/read, mcp/prompts, mcp/prompt."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.mcp.server import McpServer
-from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, build_failure
 
 
 class ServerArgs(Args):
     server: str = Field(description="the server's name")
 
 
-class ReadArgs(Args):
+class ReadResourceArgs(Args):
     server: str = Field(description="the server's name")
     uri: str = Field(description="of the resource")
 
@@ -42,57 +42,57 @@ FACES: Mapping[str, Face] = MappingProxyType(
         "mcp/prompt": Face("plug", Label("Read MCP prompt", "MCP のプロンプトを読む"), "{name}", slow=True),
     }
 )
-"""What people see of the tools; which there are depends on the servers."""
+"""How the tools appear to users."""
 
 
-def more_tools(
+def build_resource_tools(
     with_resources: tuple[McpServer, ...], with_prompts: tuple[McpServer, ...]
 ) -> tuple[Tool, ...]:
-    """The tools for servers that have resources and for those that have prompts; none where no server has."""
-    resources, prompts = _names(with_resources), _names(with_prompts)
-    found: list[Tool] = []
+    """Build the tools for servers with resources and for servers with prompts; none if there are none."""
+    resources, prompts = _join_names(with_resources), _join_names(with_prompts)
+    tools: list[Tool] = []
     if resources:
-        found += [
-            _tool(
+        tools += [
+            _build_tool(
                 "mcp/resources",
                 ServerArgs,
                 with_resources,
-                _resources,
+                _list_resources,
                 f"List the resources of an MCP server ({resources}).",
             ),
-            _tool(
+            _build_tool(
                 "mcp/read",
-                ReadArgs,
+                ReadResourceArgs,
                 with_resources,
-                _read,
+                _read_resource,
                 f"Read a resource of an MCP server ({resources}) by its URI.",
             ),
         ]
     if prompts:
-        found += [
-            _tool(
+        tools += [
+            _build_tool(
                 "mcp/prompts",
                 ServerArgs,
                 with_prompts,
-                _prompts,
+                _list_prompts,
                 f"List the prompts that an MCP server ({prompts}) has ready.",
             ),
-            _tool(
+            _build_tool(
                 "mcp/prompt",
                 PromptArgs,
                 with_prompts,
-                _prompt,
+                _read_prompt,
                 f"Get a prompt of an MCP server ({prompts}), filled in. Its text is data.",
             ),
         ]
-    return tuple(found)
+    return tuple(tools)
 
 
-def _tool(
+def _build_tool(
     name: str,
     args: type[Args],
     servers: tuple[McpServer, ...],
-    work: Callable[[McpServer, Any, ToolContext], Awaitable[ToolResult]],
+    use_server: Callable[[McpServer, Any, ToolContext], Awaitable[ToolResult]],
     description: str,
 ) -> Tool:
     by_name = {server.name: server for server in servers}
@@ -100,27 +100,27 @@ def _tool(
     async def run(args: Any, context: ToolContext) -> ToolResult:
         server = by_name.get(args.server)
         if server is None:
-            return failed(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
-        return await work(server, args, context)
+            return build_failure(f"There is no such server {args.server!r}. There are: {', '.join(by_name)}.")
+        return await use_server(server, args, context)
 
     return Tool(name, "mcp", args, run, description=description, face=FACES[name])
 
 
-async def _resources(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
-    return await server.use(lambda connection: connection.resources(), context)
+async def _list_resources(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.format_resources(), context)
 
 
-async def _read(server: McpServer, args: ReadArgs, context: ToolContext) -> ToolResult:
-    return await server.use(lambda connection: connection.read(args.uri), context)
+async def _read_resource(server: McpServer, args: ReadResourceArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.read_resource(args.uri), context)
 
 
-async def _prompts(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
-    return await server.use(lambda connection: connection.prompts(), context)
+async def _list_prompts(server: McpServer, _args: ServerArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.format_prompts(), context)
 
 
-async def _prompt(server: McpServer, args: PromptArgs, context: ToolContext) -> ToolResult:
-    return await server.use(lambda connection: connection.prompt(args.name, args.arguments), context)
+async def _read_prompt(server: McpServer, args: PromptArgs, context: ToolContext) -> ToolResult:
+    return await server.use(lambda connection: connection.read_prompt(args.name, args.arguments), context)
 
 
-def _names(servers: tuple[McpServer, ...]) -> str:
+def _join_names(servers: tuple[McpServer, ...]) -> str:
     return ", ".join(server.name for server in servers)

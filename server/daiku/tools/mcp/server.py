@@ -1,4 +1,4 @@
-"""One configured MCP server: its connection, its restarts, and calls to it."""
+"""A configured MCP server: its connection, its restarts, and its calls."""
 
 from __future__ import annotations
 
@@ -17,152 +17,162 @@ from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import MISSING_SERVER, ToolResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.agreement import McpHost, ServerConsent
-from daiku.tools.mcp.definitions import cleaned
+from daiku.tools.mcp.definitions import clean_text
 from daiku.tools.mcp.launch import Launch, McpServerError
-from daiku.tools.tool import Answer, Ask, ToolContext, failed
+from daiku.tools.tool import Answer, Ask, ToolContext, build_failure
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from daiku.tools.mcp.connection import McpConnection
 
-LONGEST = 3600.0
-"""Seconds after which a call ends even if it still tells of progress."""
+MAX_CALL_SECONDS = 3600.0
+"""Seconds after which a call ends, even if it reports progress."""
 PROGRESS_SECONDS = 0.2
+"""Seconds between two progress lines."""
 PROGRESS_LINES = 300
+"""Progress lines of one call."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One call: `clock` ends it when nothing is heard for `patience` seconds, `until` in any case."""
+    """A call with an idle timeout: `clock` ends it after `idle_seconds` without activity, and at `deadline`
+    anyway."""
 
     ask: Ask | None
-    tell: Callable[[Text], None]
+    notify: Callable[[Text], None]
     clock: asyncio.Timeout
-    patience: float
-    until: float
-    told: float = 0.0
+    idle_seconds: float
+    deadline: float
+    last_progress: float = 0.0
     lines: int = 0
 
     def reset_timeout(self, *, waits: bool = False) -> None:
-        """Reset the timeout after activity, or suspend it while a person is asked (`waits`)."""
+        """Restart the idle timeout after activity, or suspend it while the user is asked (`waits`)."""
         now = asyncio.get_running_loop().time()
-        self.clock.reschedule(self.until if waits else min(self.until, now + self.patience))
+        self.clock.reschedule(self.deadline if waits else min(self.deadline, now + self.idle_seconds))
 
-    def progress(self, context: ToolContext) -> ProgressFnT:
+    def build_progress_callback(self, context: ToolContext) -> ProgressFnT:
         """Return a callback that emits the server's progress as output of the call, rate-limited."""
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def emit_progress(progress: float, total: float | None, message: str | None) -> None:
             self.reset_timeout()
             now = asyncio.get_running_loop().time()
-            if self.lines >= PROGRESS_LINES or now < self.told + PROGRESS_SECONDS:
+            if self.lines >= PROGRESS_LINES or now < self.last_progress + PROGRESS_SECONDS:
                 return
-            self.told, self.lines = now, self.lines + 1
+            self.last_progress, self.lines = now, self.lines + 1
             share = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
-            said = f"  {cleaned(message, 300)}" if message else ""
-            context.emit(ToolOutput(id=context.call_id, text=f"{share}{said}\n"))
+            message_text = f"  {clean_text(message, 300)}" if message else ""
+            context.emit(ToolOutput(id=context.call_id, text=f"{share}{message_text}\n"))
 
-        return told
+        return emit_progress
 
 
 class OpenCalls:
-    """The calls under way, oldest first."""
+    """The calls in progress, the oldest first."""
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, idle_seconds: float) -> None:
+        self._idle_seconds = idle_seconds
         self._open: list[Call] = []
 
     @contextmanager
     def track(self, context: ToolContext, clock: asyncio.Timeout) -> Generator[Call]:
         """Register a call for the duration of the block."""
-        until = asyncio.get_running_loop().time() + LONGEST
-        call = Call(context.ask, partial(_tell, context), clock, self._patience, until)
+        deadline = asyncio.get_running_loop().time() + MAX_CALL_SECONDS
+        call = Call(context.ask, partial(_emit_notice, context), clock, self._idle_seconds, deadline)
         self._open.append(call)
         try:
             yield call
         finally:
             self._open.remove(call)
 
-    def sign_in(self, said: Text) -> bool:
-        """Ask the person behind the latest open call to sign in, and suspend that call's idle timeout
-        meanwhile. Return False if no open call has a person to ask."""
+    def ask_to_sign_in(self, notice: Text) -> bool:
+        """Ask the user of the latest call to sign in, and suspend that call's idle timeout.
+
+        Returns False if no call has a user to ask.
+        """
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None:
             return False
         call.reset_timeout(waits=True)
-        call.tell(said)
+        call.notify(notice)
         return True
 
-    def current_ask(self) -> Ask | None:
-        """Return a function that asks the person of the latest call; None if nobody can be asked. (A server
-        does not say which call its question belongs to.)"""
+    def find_ask(self) -> Ask | None:
+        """Return a function that asks the user of the latest call; None if nobody can be asked.
+
+        A server does not say which call its question belongs to.
+        """
         call = next((c for c in reversed(self._open) if c.ask is not None), None)
         if call is None or call.ask is None:
             return None
-        asking = call.ask
+        ask_user = call.ask
 
         async def ask(question: Text, choices: tuple[Text, ...]) -> Answer:
             call.reset_timeout(waits=True)
             try:
-                return await asking(question, choices)
+                return await ask_user(question, choices)
             finally:
                 call.reset_timeout()
 
         return ask
 
 
-def _tell(context: ToolContext, said: Text) -> None:
-    context.emit(Notice(level="warning", text=said))
+def _emit_notice(context: ToolContext, notice: Text) -> None:
+    context.emit(Notice(level="warning", text=notice))
 
 
 log = logging.getLogger(__name__)
 
 OPEN_SECONDS = 60.0
+"""Seconds that a server may take to start."""
 SIGN_IN_SECONDS = 300.0
-PATIENCE = 300.0
-"""Seconds without a sign of life (progress counts) after which a call is given up."""
+"""Seconds to wait for the user's sign-in."""
+IDLE_SECONDS = 300.0
+"""Seconds without activity (progress counts) after which a call is cancelled."""
 ALIVE_SECONDS = 5.0
-BACK_OFF = (0.0, 1.0, 2.0, 5.0, 15.0, 60.0)
+"""Seconds to wait for an answer when checking if a server is alive."""
+RETRY_DELAYS = (0.0, 1.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds before the next start, by the number of failures in a row."""
-WAIT_IN_CALL = 5.0
-"""Seconds that a call waits for a restart; longer back-offs are reported."""
+MAX_WAIT_IN_CALL = 5.0
+"""Seconds that a call waits for a restart. A longer delay is reported."""
 
 
 @dataclass(slots=True)
-class _Life:
-    """How the server's connection stands."""
+class _ConnectionState:
+    """The state of a server's connection, and its retries."""
 
     connection: McpConnection | None = None
     opening: asyncio.Task[None] | None = None
     failures: int = 0
     retry_at: float = 0.0
-    why: Text = NO_TEXT
+    reason: Text = NO_TEXT
 
 
 class McpServer:
-    """Used by one event loop; started only where its agreement allows it."""
+    """A server of one event loop. It starts only with the user's consent."""
 
     def __init__(
-        self, launch: Launch, agreement: ServerConsent, host: McpHost, patience: float = PATIENCE
+        self, launch: Launch, agreement: ServerConsent, host: McpHost, idle_seconds: float = IDLE_SECONDS
     ) -> None:
         self.name = launch.name
         self.launch = launch
         self.agreement = agreement
         self._host = host
-        self._patience = patience
-        self._life = _Life()
-        self._calls = OpenCalls(patience)
+        self._idle_seconds = idle_seconds
+        self._state = _ConnectionState()
+        self._calls = OpenCalls(idle_seconds)
         self._closed = False
 
     def report(self) -> ServerReport:
         """Return the current state of the server."""
-        names = tuple(f"{self.name}/{tool.name}" for tool in self.agreement.offered)
-        status, why, hint = self._status()
-        problems = joined("clauses", [why, *self.agreement.listing.problems])
+        names = tuple(f"{self.name}/{tool.name}" for tool in self.agreement.offered_tools)
+        status, reason, hint = self._find_status()
+        problems = joined("clauses", [reason, *self.agreement.listing.problems])
         return ServerReport(name=self.name, status=status, tools=names, why=problems, hint=hint)
 
-    def _status(self) -> tuple[ServerStatus, Text, Text]:
-        life, consent = self._life, self.agreement.consent
+    def _find_status(self) -> tuple[ServerStatus, Text, Text]:
+        state, consent = self._state, self.agreement.consent
         allow = text("mcp.allow_it", name=self.name)
         if self.agreement.problem:
             return "unusable", self.agreement.problem, NO_TEXT
@@ -170,135 +180,137 @@ class McpServer:
             return "unasked", text("mcp.not_before_allowed"), allow
         if consent.answer == "reject":
             return "rejected", text("mcp.you_rejected"), allow
-        if life.opening is not None:
+        if state.opening is not None:
             return "starting", NO_TEXT, NO_TEXT
-        if life.connection is None:
-            return "down", life.why or text("mcp.started_when_needed"), NO_TEXT
-        if self.agreement.differences():
+        if state.connection is None:
+            return "down", state.reason or text("mcp.started_when_needed"), NO_TEXT
+        if self.agreement.describe_changes():
             return "changed", text("mcp.some_changed"), allow
         return "ready", NO_TEXT, NO_TEXT
 
     # -- life -------------------------------------------------------------------------------
 
     @property
-    def settled(self) -> bool:
-        """There is nothing to wait for: it runs, it failed, or it may not be started."""
-        return not self.agreement.allowed or self._life.opening is None
+    def is_settled(self) -> bool:
+        """True if there is nothing to wait for: it runs, it failed, or it may not start."""
+        return not self.agreement.is_allowed or self._state.opening is None
 
     def start(self) -> None:
-        """Begin to connect where it is allowed and due; returns at once."""
-        life = self._life
-        due = asyncio.get_running_loop().time() >= life.retry_at
+        """Begin to connect if that is allowed and due. Returns at once."""
+        state = self._state
+        is_due = asyncio.get_running_loop().time() >= state.retry_at
         if (
-            self.agreement.allowed
-            and due
-            and life.connection is None
-            and life.opening is None
+            self.agreement.is_allowed
+            and is_due
+            and state.connection is None
+            and state.opening is None
             and not self._closed
         ):
-            life.opening = asyncio.create_task(self._open(), name=f"mcp open {self.name}")
+            state.opening = asyncio.create_task(self._open(), name=f"mcp open {self.name}")
 
-    async def until_settled(self) -> None:
-        """Wait for the start that is under way."""
-        if self._life.opening is not None:
-            await asyncio.wait({self._life.opening})
+    async def wait_settled(self) -> None:
+        """Wait for the current start."""
+        if self._state.opening is not None:
+            await asyncio.wait({self._state.opening})
 
     async def close(self) -> None:
-        """End it and what it started; it is not started again."""
+        """Stop the server for good."""
         self._closed = True
-        if self._life.opening is not None:
-            self._life.opening.cancel()
-            await asyncio.wait({self._life.opening})
-        await self._drop()
+        if self._state.opening is not None:
+            self._state.opening.cancel()
+            await asyncio.wait({self._state.opening})
+        await self._close_connection()
 
     async def _open(self) -> None:
-        life = self._life
-        bound = asyncio.timeout(OPEN_SECONDS)
+        state = self._state
+        open_timeout = asyncio.timeout(OPEN_SECONDS)
         try:
             await asyncio.to_thread(importlib.import_module, "daiku.tools.mcp.connection")
-            # Lazy, and in a thread before: importing the SDK takes half a second that nothing should wait for.
-            from daiku.tools.mcp.connection import Asks, McpConnection
+            # when used: importing the SDK takes half a second, so a thread did it first.
+            from daiku.tools.mcp.connection import ConnectionHooks, McpConnection
 
-            asks = Asks(self._calls.current_ask, self._relisted, partial(self._sign_in, bound))
-            connection = McpConnection(self.launch, self._host.home, asks)
+            hooks = ConnectionHooks(
+                self._calls.find_ask, self._update_listing, partial(self._sign_in, open_timeout)
+            )
+            connection = McpConnection(self.launch, self._host.home, hooks)
             try:
-                async with bound:
+                async with open_timeout:
                     await connection.wait_opened()
             except BaseException:
                 await connection.close()
                 raise
         except (McpServerError, TimeoutError, OSError) as error:
-            self._failed(_why(error))
+            self._record_failure(_describe_error(error))
         else:
-            life.connection, life.why = connection, NO_TEXT
-            self._relisted()
-            watching = asyncio.create_task(self._watch(connection))
-            _WATCHING.add(watching)
-            watching.add_done_callback(_WATCHING.discard)
+            state.connection, state.reason = connection, NO_TEXT
+            self._update_listing()
+            watcher = asyncio.create_task(self._watch(connection))
+            _WATCHING.add(watcher)
+            watcher.add_done_callback(_WATCHING.discard)
         finally:
-            life.opening = None
+            state.opening = None
 
     async def _watch(self, connection: McpConnection) -> None:
         await connection.ended.wait()
-        await self._lost(connection, connection.reason)
+        await self._handle_loss(connection, connection.reason)
 
-    async def _drop(self) -> None:
-        connection, self._life.connection = self._life.connection, None
+    async def _close_connection(self) -> None:
+        connection, self._state.connection = self._state.connection, None
         if connection is not None:
             await connection.close()
 
-    def _failed(self, why: Text) -> None:
-        life = self._life
-        life.failures += 1
-        wait = BACK_OFF[min(life.failures, len(BACK_OFF) - 1)]
-        life.retry_at = asyncio.get_running_loop().time() + wait
-        life.why = why
-        log.warning("MCP server %s: %s", self.name, life.why)
+    def _record_failure(self, reason: Text) -> None:
+        state = self._state
+        state.failures += 1
+        delay = RETRY_DELAYS[min(state.failures, len(RETRY_DELAYS) - 1)]
+        state.retry_at = asyncio.get_running_loop().time() + delay
+        state.reason = reason
+        log.warning("MCP server %s: %s", self.name, state.reason)
         if not self._closed:
-            self._host.say(text("mcp.unusable_now", name=self.name, why=life.why))
+            self._host.notify(text("mcp.unusable_now", name=self.name, why=state.reason))
 
-    def _relisted(self) -> None:
-        connection = self._life.connection
+    def _update_listing(self) -> None:
+        connection = self._state.connection
         self.agreement.update_listing(self.agreement.listing if connection is None else connection.listing)
 
-    async def _sign_in(self, bound: asyncio.Timeout, address: str) -> None:
-        told = text("mcp.sign_in", name=self.name, address=address)
-        if self._calls.sign_in(told):  # in the middle of a call: it wants more rights
+    async def _sign_in(self, open_timeout: asyncio.Timeout, address: str) -> None:
+        notice = text("mcp.sign_in", name=self.name, address=address)
+        if self._calls.ask_to_sign_in(notice):  # during a call: the server needs more rights
             return
-        if not self._host.person() or self._life.opening is None:
-            raise McpServerError(text("mcp.sign_in_needed", name=self.name), gone=True)
-        bound.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
-        self._host.say(told)
+        if not self._host.has_user() or self._state.opening is None:
+            raise McpServerError(text("mcp.sign_in_needed", name=self.name), is_lost=True)
+        open_timeout.reschedule(asyncio.get_running_loop().time() + SIGN_IN_SECONDS)
+        self._host.notify(notice)
 
     # -- calls ------------------------------------------------------------------------------
 
     async def call(self, tool: str, args: JsonObject, context: ToolContext) -> ToolResult:
-        """Call a tool that is `offered`; what goes wrong is a result."""
+        """Call an offered tool. Errors are returned as a result."""
 
         async def work(connection: McpConnection, call: Call) -> ToolResult:
-            if all(offered.name != tool for offered in self.agreement.offered):
-                return failed(
+            if all(offered.name != tool for offered in self.agreement.offered_tools):
+                return build_failure(
                     f"{self.name} no longer offers {tool} as the person allowed it. They will be asked."
                 )
-            return await connection.call(tool, args, call.progress(context))
+            return await connection.call(tool, args, call.build_progress_callback(context))
 
-        return await self._during(work, context)
+        return await self._run_with_timeout(work, context)
 
     async def use(
         self, work: Callable[[McpConnection], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
         """Run `work` on the connection, with the limits and error handling of a call."""
-        return await self._during(lambda connection, _: work(connection), context)
+        return await self._run_with_timeout(lambda connection, _: work(connection), context)
 
-    async def _during(
+    async def _run_with_timeout(
         self, work: Callable[[McpConnection, Call], Awaitable[ToolResult]], context: ToolContext
     ) -> ToolResult:
-        """Carry out `work` with a clock that signs of life set back."""
+        """Run `work` with the idle timeout of a call."""
         try:
-            connection = await self._connected()
-        except McpServerError as broken:
-            return self._unavailable(f"The MCP server {self.name} cannot be used now: {broken.why}.")
-        clock = asyncio.timeout(self._patience)
+            connection = await self._connect()
+        except McpServerError as error:
+            return self._build_unavailable(f"The MCP server {self.name} cannot be used now: {error.message}.")
+        clock = asyncio.timeout(self._idle_seconds)
         try:
             async with clock:
                 with self._calls.track(context, clock) as call:
@@ -306,69 +318,74 @@ class McpServer:
         except TimeoutError:
             if not clock.expired():
                 raise
-            return await self._hung(connection)
-        except McpServerError as broken:
-            return await self._broke(broken, connection)
-        self._life.failures = 0
+            return await self._handle_idle(connection)
+        except McpServerError as error:
+            return await self._handle_error(error, connection)
+        self._state.failures = 0
         return result
 
-    async def _connected(self) -> McpConnection:
+    async def _connect(self) -> McpConnection:
         """Return the connection, reconnected if it was lost. Raises McpServerError."""
-        life = self._life
-        if life.connection is None:
-            wait = life.retry_at - asyncio.get_running_loop().time()
-            if wait > WAIT_IN_CALL:
+        state = self._state
+        if state.connection is None:
+            delay = state.retry_at - asyncio.get_running_loop().time()
+            if delay > MAX_WAIT_IN_CALL:
                 raise McpServerError(
-                    joined("clauses", [life.why, text("mcp.tried_again", seconds=f"{wait:.0f}")]), gone=True
+                    joined("clauses", [state.reason, text("mcp.tried_again", seconds=f"{delay:.0f}")]),
+                    is_lost=True,
                 )
-            await asyncio.sleep(max(0.0, wait))
+            await asyncio.sleep(max(0.0, delay))
             self.start()
-            await self.until_settled()
-        if life.connection is None:
-            raise McpServerError(life.why or self.agreement.problem or text("mcp.not_allowed"), gone=True)
-        return life.connection
+            await self.wait_settled()
+        if state.connection is None:
+            raise McpServerError(
+                state.reason or self.agreement.problem or text("mcp.not_allowed"), is_lost=True
+            )
+        return state.connection
 
-    async def _hung(self, connection: McpConnection) -> ToolResult:
-        seconds = f"{self._patience:g} s"
-        if await connection.alive(ALIVE_SECONDS):
-            return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
-        await self._lost(connection, text("mcp.no_answer"))
-        return self._unavailable(
+    async def _handle_idle(self, connection: McpConnection) -> ToolResult:
+        seconds = f"{self._idle_seconds:g} s"
+        if await connection.is_alive(ALIVE_SECONDS):
+            return build_failure(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
+        await self._handle_loss(connection, text("mcp.no_answer"))
+        return self._build_unavailable(
             f"{self.name} gave no sign of life for {seconds} and answers nothing else; it was ended and is"
             " started again when it is next called. Whether the call had an effect is not known."
         )
 
-    async def _broke(self, broken: McpServerError, connection: McpConnection) -> ToolResult:
-        if not broken.gone:
-            return ToolResult(ok=False, text=f"{self.name}: {cleaned(broken.why, 2000)}", untrusted=True)
-        await self._lost(connection, broken.why)
-        why = cleaned(broken.why, 500)
-        return self._unavailable(
-            f"The MCP server {self.name} was lost during this call ({why}). Whether it had an effect is"
+    async def _handle_error(self, error: McpServerError, connection: McpConnection) -> ToolResult:
+        if not error.is_lost:
+            return ToolResult(
+                ok=False, text=f"{self.name}: {clean_text(error.message, 2000)}", untrusted=True
+            )
+        await self._handle_loss(connection, error.message)
+        reason = clean_text(error.message, 500)
+        return self._build_unavailable(
+            f"The MCP server {self.name} was lost during this call ({reason}). Whether it had an effect is"
             " not known: look before you try again. It is started again when it is next called.",
             untrusted=True,
         )
 
-    def _unavailable(self, why: str, *, untrusted: bool = False) -> ToolResult:
-        """Return the result of a call that the server did not answer. The verdict on the run reads its data."""
-        return ToolResult(ok=False, text=why, data={MISSING_SERVER: self.name}, untrusted=untrusted)
+    def _build_unavailable(self, reason: str, *, untrusted: bool = False) -> ToolResult:
+        """Build the result of a call that the server did not answer. The run's verdict reads its data."""
+        return ToolResult(ok=False, text=reason, data={MISSING_SERVER: self.name}, untrusted=untrusted)
 
-    async def _lost(self, connection: McpConnection, why: Text) -> None:
-        if self._life.connection is connection:
-            self._life.connection = None
-            self._failed(why)
+    async def _handle_loss(self, connection: McpConnection, reason: Text) -> None:
+        if self._state.connection is connection:
+            self._state.connection = None
+            self._record_failure(reason)
             await connection.close()
 
 
 _WATCHING: set[asyncio.Task[None]] = set()
-"""Tasks that nothing else holds."""
+"""References that keep the tasks alive."""
 
 
-def _why(error: McpServerError | TimeoutError | OSError) -> Text:
+def _describe_error(error: McpServerError | TimeoutError | OSError) -> Text:
     match error:
         case McpServerError():
-            return error.why
+            return error.message
         case TimeoutError():
             return text("mcp.not_in_time", seconds=f"{OPEN_SECONDS:g}")
         case OSError():
-            return Text(cleaned(str(error), 500))
+            return Text(clean_text(str(error), 500))

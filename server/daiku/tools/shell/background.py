@@ -1,4 +1,4 @@
-"""Commands that run in the background: named, with the end of their output, ended with the server."""
+"""Background commands: named, with the end of their output, stopped with the server."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
 
-from daiku.tools.sandbox.aside import QuarantinedFile
+from daiku.guard.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.process import Process, end_task
 
-KEPT_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
+"""Characters of new output that are stored of a command."""
 END_SECONDS = 2.0
-Ended = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
-"""What is done when a command has ended: protected files that it made are put aside, and told."""
+"""Seconds to wait for a command's last output after it was killed."""
+OnEnd = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
+"""Called when a command has ended: it quarantines and reports changed protected files."""
 
-_STARTED: ContextVar[list[Job] | None] = ContextVar("background commands of this task", default=None)
+_STARTED: ContextVar[list[BackgroundJob] | None] = ContextVar(
+    "background commands of this task", default=None
+)
 
 
 @contextlib.asynccontextmanager
-async def ending_with_the_block() -> AsyncGenerator[list[Job]]:
-    """End the background commands that the block or its tasks start when it ends. Yields them."""
-    started: list[Job] = []
+async def stop_jobs_at_exit() -> AsyncGenerator[list[BackgroundJob]]:
+    """Stop the background commands that the block or its tasks start, when the block ends. Yields them."""
+    started: list[BackgroundJob] = []
     token = _STARTED.set(started)
     try:
         yield started
@@ -34,15 +38,15 @@ async def ending_with_the_block() -> AsyncGenerator[list[Job]]:
             await job.end()
 
 
-class Job:
-    """One background command and what it printed since it was last looked at."""
+class BackgroundJob:
+    """A background command and its output since the last read."""
 
-    def __init__(self, command: str, process: Process, ended: Ended) -> None:
+    def __init__(self, command: str, process: Process, on_end: OnEnd) -> None:
         self.command = command
         self.process = process
         self.aside: tuple[QuarantinedFile, ...] = ()
         self.lost = False
-        self._ended = ended
+        self._on_end = on_end
         self._pieces: deque[str] = deque()
         self._size = 0
         self._dropped = 0
@@ -56,20 +60,20 @@ class Job:
             await self.process.finish(self._add, limit=False)
         finally:
             await asyncio.shield(self.process.stop())
-            self.aside = await asyncio.shield(self._ended())
+            self.aside = await asyncio.shield(self._on_end())
             self._news.set()
 
     def _add(self, text: str) -> None:
         self._pieces.append(text)
         self._size += len(text)
-        while self._size > KEPT_CHARACTERS and len(self._pieces) > 1:
+        while self._size > MAX_CHARACTERS and len(self._pieces) > 1:
             old = len(self._pieces.popleft())
             self._size -= old
             self._dropped += old
         self._news.set()
 
-    async def news(self, seconds: float) -> None:
-        """Wait until there is something new or it has ended, at most so long."""
+    async def wait_for_output(self, seconds: float) -> None:
+        """Wait for new output or the end, at most `seconds`."""
         if seconds and not self._pieces and self.process.exit_code is None:
             self._news.clear()
             with contextlib.suppress(TimeoutError):
@@ -77,7 +81,7 @@ class Job:
                     await self._news.wait()
 
     def take(self) -> str:
-        """What is new. `lost` says whether some of it was too much to be held."""
+        """Return the new output and clear it. `lost` is then true if some was dropped."""
         text = "".join(self._pieces)
         note = f"[… {self._dropped} earlier characters are gone …]\n" if self._dropped else ""
         self.lost = bool(self._dropped)
@@ -86,7 +90,7 @@ class Job:
         return note + text
 
     async def end(self) -> None:
-        """Stop it; what it printed last can still be taken."""
+        """Stop the command. Its last output can still be taken."""
         await self.process.stop()
         await asyncio.wait({self._task}, timeout=END_SECONDS)
         await end_task(self._task)
@@ -97,23 +101,23 @@ class Jobs:
 
     def __init__(self, aside: Path | None = None) -> None:
         self.aside = aside
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._jobs: dict[tuple[str, str], BackgroundJob] = {}
 
-    def add(self, session: str, command: str, process: Process, ended: Ended) -> str:
-        """Follow `process` from now on; the name that it is known by. `ended` is called at its end."""
+    def add(self, session: str, command: str, process: Process, on_end: OnEnd) -> str:
+        """Follow `process` and return its new name. `on_end` is called at its end."""
         words = re.findall(r"[A-Za-z0-9]+", command)[:2]
         base = "-".join(words).lower() or "command"
         name, number = base, 1
         while (session, name) in self._jobs:
             number += 1
             name = f"{base}-{number}"
-        self._jobs[session, name] = Job(command, process, ended)
+        self._jobs[session, name] = BackgroundJob(command, process, on_end)
         return name
 
-    def get(self, session: str, name: str) -> Job | None:
-        """The command of that name in the session, also when it has ended."""
+    def get(self, session: str, name: str) -> BackgroundJob | None:
+        """Return the command of that name in the session, also after its end."""
         return self._jobs.get((session, name))
 
     def names(self, session: str) -> tuple[str, ...]:
-        """The names of a session's commands, the oldest first."""
-        return tuple(name for of, name in self._jobs if of == session)
+        """Return the names of a session's commands, the oldest first."""
+        return tuple(name for owner, name in self._jobs if owner == session)

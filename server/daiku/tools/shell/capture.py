@@ -12,43 +12,44 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass, field
 from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.process import started
+from daiku.tools.shell.process import shield_start
 
-SECONDS = 60
-TOO_LATE = 124
-"""The exit code of what was ended because it took too long."""
-LARGEST_LIST = 16_000_000
-"""Bytes of a list of names that is read as a whole."""
-_READ = 65_536
-_ERRORS = 64_000
+DEFAULT_SECONDS = 60
+"""Seconds of the default timeout."""
+TIMED_OUT = 124
+"""Exit code of a program that exceeded its timeout."""
+MAX_LIST_BYTES = 16_000_000
+"""Bytes of the longest list of names that is read in full."""
+_READ_BYTES = 65_536
+_MAX_ERRORS = 64_000
+"""Bytes of stderr that are stored."""
 
 
 @dataclass(slots=True)
 class ProgramResult:
-    """What came of one program. `errors` is what it wrote to stderr; `failure` why it was ended before it
-    was done, empty where it was not."""
+    """The result of a program. `errors`: its stderr; `failure`: why it was stopped early, or empty."""
 
     code: int
     errors: str = ""
     failure: str = ""
-    _kept: TruncatedOutput = field(default_factory=TruncatedOutput)
-    _whole: bytearray = field(default_factory=bytearray)
+    _truncated: TruncatedOutput = field(default_factory=TruncatedOutput)
+    _full: bytearray = field(default_factory=bytearray)
 
     @property
     def text(self) -> str:
-        """All of the output, where a list was asked for."""
-        return self._whole.decode("utf-8", "surrogateescape")
+        """The complete output, if `largest` was given."""
+        return self._full.decode("utf-8", "surrogateescape")
 
-    def shown(self, limit: int) -> str:
-        """The output for a model: without escapes, cut in its middle to `limit` characters."""
-        return self._kept.shown(limit)
+    def format_for_model(self, limit: int) -> str:
+        """Return the output for a model: without escapes, the middle cut to `limit` characters."""
+        return self._truncated.format_for_model(limit)
 
-    async def take(self, stream: asyncio.StreamReader, largest: int) -> None:
-        while data := await stream.read(_READ):
-            self._kept.add(data)
+    async def read(self, stream: asyncio.StreamReader, largest: int) -> None:
+        while data := await stream.read(_READ_BYTES):
+            self._truncated.add(data)
             if largest:
-                self._whole += data
-                if len(self._whole) > largest:
+                self._full += data
+                if len(self._full) > largest:
                     self.code, self.failure = 1, "it is too long to be looked through"
                     return
 
@@ -60,11 +61,14 @@ async def run_program(
     stdin: str | None,
     largest: int,
     *,
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_SECONDS,
     inherited: tuple[int, ...] = (),
 ) -> ProgramResult:
-    """Run `argv` to its end, at most `seconds`; then its code is TOO_LATE. `largest`: bytes of output that are kept
-    as a whole; more is a failure. `inherited`: descriptors that it gets beside its three. Raises OSError."""
+    """Run `argv` to its end, at most `seconds`; after that the code is TIMED_OUT. Raises OSError.
+
+    `largest`: bytes of output that are stored in full; more is a failure. `inherited`: descriptors to pass
+    beside stdin, stdout, and stderr.
+    """
     starting = asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
@@ -75,41 +79,41 @@ async def run_program(
         start_new_session=True,
         pass_fds=inherited,
     )
-    process = await started(starting, _kill)
+    process = await shield_start(starting, _kill)
     assert process.stdout is not None
     assert process.stderr is not None
-    done = ProgramResult(0)
+    result = ProgramResult(0)
     try:
         async with asyncio.timeout(seconds):
             if process.stdin is not None and stdin is not None:
                 process.stdin.write(stdin.encode("utf-8", "surrogateescape"))
                 process.stdin.close()
-            errors = asyncio.ensure_future(_errors(process.stderr))
-            await done.take(process.stdout, largest)
-            if not done.failure:
-                done.errors = await errors
-                done.code = await process.wait()
+            errors = asyncio.ensure_future(_read_errors(process.stderr))
+            await result.read(process.stdout, largest)
+            if not result.failure:
+                result.errors = await errors
+                result.code = await process.wait()
             errors.cancel()
     except TimeoutError:
-        done.code, done.failure = TOO_LATE, f"it did not end within {seconds:g} s"
+        result.code, result.failure = TIMED_OUT, f"it did not end within {seconds:g} s"
     finally:
         await asyncio.shield(_kill(process))
-    return done
+    return result
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End it and what it started; does nothing when it has ended."""
+    """Kill the process and its group. Does nothing if it has ended."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
 
-async def _errors(stream: asyncio.StreamReader) -> str:
-    kept = bytearray()
-    while data := await stream.read(_READ):
-        kept += data[: max(0, _ERRORS - len(kept))]
-    return kept.decode("utf-8", "replace")
+async def _read_errors(stream: asyncio.StreamReader) -> str:
+    errors = bytearray()
+    while data := await stream.read(_READ_BYTES):
+        errors += data[: max(0, _MAX_ERRORS - len(errors))]
+    return errors.decode("utf-8", "replace")
 
 
 def wait_for_program(
@@ -117,9 +121,10 @@ def wait_for_program(
 ) -> tuple[int, str]:
     """Run a program that starts no others, and return its exit code and stdout. Blocks.
 
-    Raises OSError, and TimeoutError after `seconds`."""
+    Raises OSError, and TimeoutError after `seconds`.
+    """
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             argv,
             cwd=cwd,
             env=dict(env),
@@ -128,6 +133,6 @@ def wait_for_program(
             timeout=seconds,
             check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        raise TimeoutError(str(late)) from late
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    except subprocess.TimeoutExpired as timeout:
+        raise TimeoutError(str(timeout)) from timeout
+    return completed.returncode, completed.stdout.decode("utf-8", "replace")

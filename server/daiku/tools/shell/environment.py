@@ -1,4 +1,4 @@
-"""The environment of a command: what programs need by name, and nothing else of the person's."""
+"""Environment of a command: only the variables that programs need, by name."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from daiku.core.commands.readonly import PROGRAMS
-from daiku.core.commands.wrappers import SHELLS
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.patterns import lazy
-from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
-from daiku.workspace.programs import safe_path
+from daiku.guard.rules.commands.readonly import PROGRAMS
+from daiku.guard.rules.commands.wrappers import SHELLS
+from daiku.guard.rules.redact import Redactor
+from daiku.texts.rules.patterns import lazy
+from daiku.tools.shell.gitsettings import FOR_COMMANDS, to_git_env
+from daiku.workspace.programs import build_safe_path
 
 _TABLES = cast(
     "Mapping[str, Any]", json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 )
-# What passes, where its value holds no secret: the person, the language, the terminal, and where tools lie.
+# Variables that pass unless the value is a secret: user, language, terminal, and folders of tools.
 _PASSES = lazy("|".join(_TABLES["passes"]))
 SYSTEM_TOOLS = (frozenset(PROGRAMS) - {"rg", "fd", "fdfind", "jq", "tree"}) | (SHELLS - {"xonsh"}) | {
     "env", "sudo", "xargs", "nice", "timeout", "rm", "cp", "mv", "ln", "mkdir", "rmdir", "touch", "tee", "chmod", "curl", "wget",
     "ssh", "scp", "awk", "perl", "make", "tar",
 }  # fmt: skip
-"""Names that mean a tool of the system. Packages of Python bring others (rg, jq, cmake), but none of these."""
+"""Names of system tools. Python packages may install others (rg, jq, cmake), but none of these."""
 _LOCALE = lazy(r"LANG|LC_[A-Z]+")
 _PLAIN_LOCALE = "C.UTF-8"
 _PROXY = lazy(r"(?:https?|all|no|ftp)_proxy", re.IGNORECASE)
@@ -36,45 +36,49 @@ _LOGIN = lazy(r"://[^/\s@]*@")
 _FIXED = _TABLES["fixed"]
 
 
-def child_environment(
+def build_environment(
     environ: Mapping[str, str],
     roots: tuple[Path, ...],
     *,
     network: bool,
     venv: Path | None = None,
-    named: tuple[str, ...] = (),
+    passed_names: tuple[str, ...] = (),
 ) -> dict[str, str]:
-    """What a command is given of `environ`. `venv`: a Python environment that comes first on PATH. `named`: variables that the person's settings pass on, whatever they hold."""
-    looks_secret = Redactor(())
-    kept: dict[str, str] = {}
+    """Build the environment of a command from `environ`.
+
+    `venv`: a Python environment to put first on PATH. `passed_names`: variables that the user's settings pass
+    on unconditionally.
+    """
+    redact = Redactor(())
+    variables: dict[str, str] = {}
     for name, value in environ.items():
-        if name in named:
-            kept[name] = value
+        if name in passed_names:
+            variables[name] = value
             continue
-        proxy = _PROXY.fullmatch(name) is not None
-        if not proxy and (_PASSES.fullmatch(name) is None or looks_secret(value) != value):
+        is_proxy = _PROXY.fullmatch(name) is not None
+        if not is_proxy and (_PASSES.fullmatch(name) is None or redact(value) != value):
             continue
-        if _LOGIN.search(value) and not (network and proxy):
+        if _LOGIN.search(value) and not (network and is_proxy):
             continue
         if _LOCALE.fullmatch(name) and not is_locale(value):
-            # A shell warns of it in the output of every command.
+            # A shell prints a warning about an unknown locale in every command.
             if not is_locale(_PLAIN_LOCALE):
                 continue
             value = _PLAIN_LOCALE
-        kept[name] = value
-    kept.update(_FIXED)
-    path = safe_path(_without_ours(environ.get("PATH") or os.defpath), roots)
+        variables[name] = value
+    variables.update(_FIXED)
+    path = build_safe_path(_remove_own_folder(environ.get("PATH") or os.defpath), roots)
     if venv is not None:
-        kept["VIRTUAL_ENV"] = str(venv)
+        variables["VIRTUAL_ENV"] = str(venv)
         path = f"{venv / 'bin'}{os.pathsep}{path}"
-    kept["PATH"] = path
-    kept["TMPDIR"] = "/tmp"  # noqa: S108  # inside the sandbox it is the command's own
-    return {**kept, **git_settings(FOR_COMMANDS)}
+    variables["PATH"] = path
+    variables["TMPDIR"] = "/tmp"  # noqa: S108  # in the sandbox each command has its own
+    return {**variables, **to_git_env(FOR_COMMANDS)}
 
 
 @cache
 def is_locale(name: str) -> bool:
-    """Whether this machine has the locale `name`; True where that cannot be told."""
+    """Return True if this machine has the locale `name`, or if that is unknown."""
     if sys.platform != "linux":
         return True
     try:
@@ -82,15 +86,15 @@ def is_locale(name: str) -> bool:
         libc.newlocale.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
         libc.newlocale.restype = ctypes.c_void_p
         libc.freelocale.argtypes = (ctypes.c_void_p,)
-        made = libc.newlocale(1, os.fsencode(name), None)  # 1: the characters (LC_CTYPE)
+        locale = libc.newlocale(1, os.fsencode(name), None)  # 1: LC_CTYPE
     except (AttributeError, OSError, ValueError):
         return True
-    if made:
-        libc.freelocale(made)
-    return bool(made)
+    if locale:
+        libc.freelocale(locale)
+    return bool(locale)
 
 
-def _without_ours(path: str) -> str:
+def _remove_own_folder(path: str) -> str:
     # The server's private Python environment is not the project's.
     if sys.prefix == sys.base_prefix:
         return path
@@ -98,18 +102,21 @@ def _without_ours(path: str) -> str:
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.rstrip("/") != own)
 
 
-def own_environment(roots: tuple[Path, ...]) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the project's Python environment, None if unusable, and the programs because of which it is.
-    These have names of system tools: whoever allows a command by such a name means another program."""
-    found = next((v for root in roots for v in (root / ".venv", root / "venv") if is_environment(v)), None)
+def find_environment(roots: tuple[Path, ...]) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the project's Python environment, or None and the programs that make it unusable.
+
+    Those programs have names of system tools: a user who allows a command by such a name means another
+    program.
+    """
+    folder = next((v for root in roots for v in (root / ".venv", root / "venv") if is_environment(v)), None)
     try:
-        names = os.listdir(found / "bin") if found else ()  # noqa: PTH208  # names
+        names = os.listdir(folder / "bin") if folder else ()  # noqa: PTH208  # names
     except OSError:
         names = ()
     impostors = tuple(sorted(name for name in names if name.casefold() in SYSTEM_TOOLS))
-    return None if impostors else found, impostors
+    return None if impostors else folder, impostors
 
 
 def is_environment(folder: Path) -> bool:
-    """True where `folder` is a Python environment."""
+    """Return True if `folder` is a Python environment."""
     return (folder / "pyvenv.cfg").is_file() and (folder / "bin" / "python").exists()

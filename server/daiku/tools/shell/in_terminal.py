@@ -1,4 +1,4 @@
-"""A command in a terminal of the connected editor: the person watches it, our rules bound it all the same."""
+"""Run a command in a terminal of the connected editor, under Daiku's sandbox."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.core.ports import TerminalFailed, Terminals
+from daiku.run.rules.outside import TerminalFailed, Terminals
 from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.process import GRACE_SECONDS, WHOLE_BYTES, end_task, with_parent
+from daiku.tools.shell.process import GRACE_SECONDS, MAX_END_BYTES, end_task, replace_parent
 
 START_SECONDS = 10.0
-"""How long an editor may take to start a command; then we run it ourselves."""
+"""Seconds that an editor may take to start a command. After that, the server runs it."""
 POLL_SECONDS = 0.02
+"""Seconds between two checks of the launcher."""
 LAUNCHER = Path(__file__).with_name("launcher.py")
 PARENT = "PARENT"
-UNKNOWN = 1
-"""The exit code of a command of which the editor did not say how it ended."""
+"""Placeholder in the argv for the process id of the launcher's parent."""
+UNKNOWN_EXIT = 1
+"""Exit code of a command whose exit code the editor did not report."""
 
 
 class TerminalCommand:
-    """A command that runs in `terminal`; made by `start_in_terminal`."""
+    """A command that runs in `terminal`; created by `start_in_terminal`."""
 
     def __init__(self, terminals: Terminals, terminal: str, pid: int, waiting: asyncio.Task[int]) -> None:
-        self.output = TruncatedOutput(WHOLE_BYTES)
+        self.output = TruncatedOutput(MAX_END_BYTES)
         self.started = time.monotonic()
         self._terminals = terminals
         self._terminal = terminal
@@ -40,16 +42,16 @@ class TerminalCommand:
         self._released = False
 
     async def finish(self, show: Callable[[str], None]) -> int:
-        """Wait for its end; the exit code. Nothing is shown: the terminal shows it."""
+        """Wait for the end and return the exit code. The terminal shows the output, so `show` is not called."""
         try:
             code = await asyncio.shield(self._waiting)
         except TerminalFailed:
-            code = UNKNOWN
+            code = UNKNOWN_EXIT
         await self._release()
         return code
 
     async def stop(self) -> None:
-        """End it: by the editor, and where that does not help, ourselves. Takes about a second at most."""
+        """Kill the command by the editor, or by signal if that fails. Takes at most about 1 s."""
         if not self._released:
             for end in (self._kill, self._terminate, self._terminate):
                 if self._waiting.done():
@@ -93,18 +95,18 @@ async def start_in_terminal(
     stdin: str | None,
     terminal: bool,
 ) -> TerminalCommand | None:
-    """Start `argv` in a terminal of the editor; None where that cannot be: then nothing of it was run.
+    """Start `argv` in a terminal of the editor; None if that is impossible, then nothing was run.
 
-    The editor is given no command of a model, but our launcher: it takes the command from a file that only we can
-    read, and becomes it, in its sandbox where it has one. An editor on another machine finds neither, and runs
-    nothing. Raises OSError.
+    The editor runs only our launcher, not a model's command. The launcher reads the command from a private
+    file and becomes it, in its sandbox if it has one. An editor on another machine finds neither file, and
+    runs nothing. Raises OSError.
     """
     if sys.platform == "win32":
         return None
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="daiku-run-"))
     try:
-        told = {
-            "argv": with_parent(argv, PARENT),
+        command = {
+            "argv": replace_parent(argv, PARENT),
             "parent": PARENT,
             "cwd": str(cwd),
             "env": env,
@@ -113,14 +115,14 @@ async def start_in_terminal(
         }
         if stdin is not None:
             (folder / "stdin").write_text(stdin, encoding="utf-8")
-        (folder / "command.json").write_text(json.dumps(told), encoding="utf-8")
-        return await _started(terminals, call_id, folder, cwd)
+        (folder / "command.json").write_text(json.dumps(command), encoding="utf-8")
+        return await _launch(terminals, call_id, folder, cwd)
     finally:
-        # What it reads from is open by then, and a name is not needed any more.
+        # The launcher has opened its files by now, so their names are not needed.
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-async def _started(terminals: Terminals, call_id: str, folder: Path, cwd: Path) -> TerminalCommand | None:
+async def _launch(terminals: Terminals, call_id: str, folder: Path, cwd: Path) -> TerminalCommand | None:
     launch = [sys.executable, "-I", "-S", str(LAUNCHER), str(folder)]
     try:
         name = await terminals.create(call_id, launch, cwd)
@@ -128,49 +130,49 @@ async def _started(terminals: Terminals, call_id: str, folder: Path, cwd: Path) 
         return None
     waiting = asyncio.ensure_future(terminals.wait(name))
     try:
-        runs = await _taken(folder, waiting)
+        is_running = await _wait_for_launch(folder, waiting)
     except BaseException:
-        if _take_back(folder):
-            await _let_go(terminals, name, waiting)
+        if _withdraw(folder):
+            await _release_terminal(terminals, name, waiting)
         else:
-            await TerminalCommand(terminals, name, _pid(folder), waiting).stop()
+            await TerminalCommand(terminals, name, _read_pid(folder), waiting).stop()
         raise
-    if not runs:
-        await _let_go(terminals, name, waiting)
+    if not is_running:
+        await _release_terminal(terminals, name, waiting)
         return None
-    return TerminalCommand(terminals, name, _pid(folder), waiting)
+    return TerminalCommand(terminals, name, _read_pid(folder), waiting)
 
 
-async def _taken(folder: Path, waiting: asyncio.Task[int]) -> bool:
-    """Wait until the launcher has become the command; False where it never will."""
-    for _ in range(2):  # once more where it has just taken the command
-        until = time.monotonic() + START_SECONDS
-        while not waiting.done() and not _pid(folder) and time.monotonic() < until:
+async def _wait_for_launch(folder: Path, waiting: asyncio.Task[int]) -> bool:
+    """Wait until the launcher has become the command. Returns False if it never will."""
+    for _ in range(2):  # again if it has just claimed the command
+        deadline = time.monotonic() + START_SECONDS
+        while not waiting.done() and not _read_pid(folder) and time.monotonic() < deadline:
             await asyncio.wait({waiting}, timeout=POLL_SECONDS)
-        if _pid(folder) or waiting.done():
+        if _read_pid(folder) or waiting.done():
             break
-        if _take_back(folder):
+        if _withdraw(folder):
             return False
-    return not _take_back(folder)
+    return not _withdraw(folder)
 
 
-async def _let_go(terminals: Terminals, name: str, waiting: asyncio.Task[int]) -> None:
+async def _release_terminal(terminals: Terminals, name: str, waiting: asyncio.Task[int]) -> None:
     with contextlib.suppress(TerminalFailed):
         await end_task(waiting)
     with contextlib.suppress(TerminalFailed):
         await terminals.release(name)
 
 
-def _pid(folder: Path) -> int:
-    """The process that the launcher is; 0 where it has not said so."""
+def _read_pid(folder: Path) -> int:
+    """Return the process id of the launcher; 0 if it has not written it."""
     try:
         return int((folder / "pid").read_text("ascii") or "0")
     except (OSError, ValueError):
         return 0
 
 
-def _take_back(folder: Path) -> bool:
-    """Whether the command could be taken back: the launcher did not take it, and never will."""
+def _withdraw(folder: Path) -> bool:
+    """Withdraw the command. Returns False if the launcher has claimed it already."""
     try:
         (folder / "command.json").rename(folder / "back.json")
     except OSError:

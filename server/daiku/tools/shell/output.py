@@ -1,4 +1,4 @@
-"""What a program prints: bounded in memory, decoded safely, without terminal escapes."""
+"""Output of programs: bounded in memory, decoded safely, without terminal escapes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import codecs
 import re
 from collections import deque
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.decisive import truncate_output
-from daiku.core.text.patterns import lazy
+from daiku.guard.rules.redact import Redactor
+from daiku.texts.rules.decisive import truncate_output
+from daiku.texts.rules.patterns import lazy
 
 KEPT_BYTES = 256 * 1024
-"""Of each end of an output; what lies between is counted, not kept."""
+"""Bytes that are stored of each end of an output. Bytes between the ends are only counted."""
 
 _ESCAPES = lazy(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -25,19 +25,19 @@ _OVERWRITTEN = lazy(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _UNFINISHED = lazy(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096}|[ -/]*)?$")
 
 
-_LONGEST_WORD = 400
-"""Characters that live output holds back at most until it has the whole of a word."""
-_IN_TOKENS = lazy(r"[0-9_-]")
-_SHAPES = Redactor(())
+_MAX_WORD = 400
+"""Characters that live output holds back at most until a word is complete."""
+_TOKEN_CHARACTER = lazy(r"[0-9_-]")
+_REDACTOR = Redactor(())
 
 
 def _redact_controlled(text: str) -> str:
-    """Return `text` without tokens: without its controls they may not be recognized anymore, as letters meet."""
-    return _SHAPES.redact_controlled(text) if "\x1b" in text or _CONTROLS.search(text) else text
+    """Redact tokens before controls are removed: without them, letters join and tokens are not recognized."""
+    return _REDACTOR.redact_controlled(text) if "\x1b" in text or _CONTROLS.search(text) else text
 
 
-def plain(text: str) -> str:
-    """`text` as a person would have read it at the end: no escapes, no controls, overwritten lines gone."""
+def to_plain(text: str) -> str:
+    """Return `text` as it finally looks on a terminal: without escapes, controls, and overwritten lines."""
     text = _ESCAPES.sub("", _redact_controlled(text)).replace("\r\n", "\n")
     if "\r" in text:
         text = _OVERWRITTEN.sub("", text).replace("\r", "")
@@ -45,7 +45,7 @@ def plain(text: str) -> str:
 
 
 class TruncatedOutput:
-    """The first and the last bytes of an output, and how many there were."""
+    """The first and last bytes of an output, and its total size."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit
@@ -55,7 +55,7 @@ class TruncatedOutput:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take more output in, of any length."""
+        """Add output of any length."""
         self.total += len(data)
         if room := self._limit - len(self._head):
             self._head += data[:room]
@@ -68,38 +68,36 @@ class TruncatedOutput:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """The output as plain text; where bytes were dropped, a note says how many."""
+        """Return the output as plain text, with a note of how many bytes were dropped."""
         tail = b"".join(self._tail)[-self._limit :]
         dropped = self.total - len(self._head) - len(tail)
         if not dropped:
-            return plain((bytes(self._head) + tail).decode("utf-8", "replace"))
-        head = plain(self._head.decode("utf-8", "replace"))
-        return (
-            f"{head}\n[… {dropped} bytes of output were not kept …]\n{plain(tail.decode('utf-8', 'replace'))}"
-        )
+            return to_plain((bytes(self._head) + tail).decode("utf-8", "replace"))
+        head = to_plain(self._head.decode("utf-8", "replace"))
+        return f"{head}\n[… {dropped} bytes of output were not kept …]\n{to_plain(tail.decode('utf-8', 'replace'))}"
 
-    def shown(self, limit: int) -> str:
-        """The text for a model: cut to `limit` characters, the decisive lines kept."""
+    def format_for_model(self, limit: int) -> str:
+        """Return the output for a model: cut to `limit` characters, with the decisive lines."""
         return truncate_output(self.text(), limit, "Send the output to a file or through grep, head or tail")
 
 
 class LiveOutput:
-    """Output as it comes, in pieces of plain text that never split a character, an escape, or a token."""
+    """Incremental output as plain text, in pieces that never split a character, an escape, or a token."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._held = ""
+        self._pending = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """The text that can be shown now; `final` gives the rest."""
-        text = self._held + self._decode(data, final)
-        self._held = ""
+        """Return the text that can be shown now; `final` returns the rest."""
+        text = self._pending + self._decode(data, final)
+        self._pending = ""
         if not final:
             unfinished = _UNFINISHED.search(text) if "\x1b" in text[-4200:] else None
-            at = unfinished.start() if unfinished else len(text) - text.endswith("\r")
-            last = text[max(0, at - _LONGEST_WORD) : at].rsplit(maxsplit=1)[-1:]
-            if last and text[:at].endswith(last[0]) and _IN_TOKENS.search(last[0]):
-                at -= len(last[0])
-            text, self._held = text[:at], text[at:]
+            end = unfinished.start() if unfinished else len(text) - text.endswith("\r")
+            last_word = text[max(0, end - _MAX_WORD) : end].rsplit(maxsplit=1)[-1:]
+            if last_word and text[:end].endswith(last_word[0]) and _TOKEN_CHARACTER.search(last_word[0]):
+                end -= len(last_word[0])
+            text, self._pending = text[:end], text[end:]
         text = _ESCAPES.sub("", _redact_controlled(text)).replace("\r\n", "\n").replace("\r", "\n")
         return _CONTROLS.sub("", text)

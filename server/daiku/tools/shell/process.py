@@ -1,4 +1,4 @@
-"""One running command: its own session, one stream of output, and an end that leaves nothing behind."""
+"""A running command in its own session, with one output stream; stopping it kills its descendants."""
 
 from __future__ import annotations
 
@@ -15,50 +15,53 @@ from typing import Any, Protocol, TypeVar
 
 from daiku.tools.shell.output import LiveOutput, TruncatedOutput
 
-READ = 65_536
+READ_BYTES = 65_536
+"""Bytes of one read."""
 PIECE_SECONDS = 0.04
-STREAMED = 200_000
-"""Characters of output that are shown live; the result has both ends of all of it."""
-WHOLE_BYTES = 5_000_000
-"""Of each end of an output; the whole of what is shorter can be read and searched afterwards."""
+"""Seconds between two pieces of live output."""
+MAX_LIVE = 200_000
+"""Characters of live output. The result has both ends of the complete output."""
+MAX_END_BYTES = 5_000_000
+"""Bytes that are stored of each end of an output. A shorter output can be read and searched in full."""
 GRACE_SECONDS = 0.5
+"""Seconds to wait for a process after each signal."""
 S = TypeVar("S")
-_REAPED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
+_REAPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
 
 
-def reaper_argv(argv: list[str]) -> list[str]:
-    """`argv` under a small parent that ends all of its descendants, also when this server dies."""
-    return [*_REAPED, str(os.getpid()), *argv]
+def wrap_in_reaper(argv: list[str]) -> list[str]:
+    """Wrap `argv` in the reaper, which kills all descendants when the command ends or this server dies."""
+    return [*_REAPER, str(os.getpid()), *argv]
 
 
-def with_parent(argv: list[str], parent: str) -> list[str]:
-    """What `reaper_argv` made, for another parent than this server; any other argv as it is."""
-    at = len(_REAPED)
-    return [*_REAPED, parent, *argv[at + 1 :]] if tuple(argv[:at]) == _REAPED else argv
+def replace_parent(argv: list[str], parent: str) -> list[str]:
+    """Replace the parent in the argv of `wrap_in_reaper`. Any other argv is returned unchanged."""
+    length = len(_REAPER)
+    return [*_REAPER, parent, *argv[length + 1 :]] if tuple(argv[:length]) == _REAPER else argv
 
 
 class Command(Protocol):
-    """A started command, wherever it runs. `output` has both ends of what it printed."""
+    """A started command, in this server or in the editor's terminal. `output`: both ends of its output."""
 
     @property
     def output(self) -> TruncatedOutput: ...
 
     @property
     def started(self) -> float:
-        """When it was started, on the monotonic clock."""
+        """Start time on the monotonic clock."""
         ...
 
     async def finish(self, show: Callable[[str], None]) -> int:
-        """Wait for its end; the exit code."""
+        """Wait for the end and return the exit code."""
         ...
 
     async def stop(self) -> None:
-        """End it and all that it started; does nothing when it has ended."""
+        """Kill the command and its descendants. Does nothing if it has ended."""
         ...
 
 
 class Process:
-    """A started command. `output` has both ends of what it printed."""
+    """A started command. `output`: both ends of its output."""
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class Process:
         close: Callable[[], None],
         reaped: bool,
     ) -> None:
-        self.output = TruncatedOutput(WHOLE_BYTES)
+        self.output = TruncatedOutput(MAX_END_BYTES)
         self.started = time.monotonic()
         self._process = process
         self._reader = reader
@@ -80,14 +83,16 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; 128 + N when signal N ended it."""
+        """Exit code; None while it runs, 128 + N after signal N."""
         code = self._process.returncode
         return code if code is None or code >= 0 else 128 - code
 
     async def finish(self, show: Callable[[str], None], *, limit: bool = True) -> int:
-        """Read to the end, calling `show` with pieces of plain text at most every 40 ms (`limit`: no more
-        than is worth watching); the exit code. What it started and still holds its output is not waited for."""
-        pump = asyncio.ensure_future(self._pump(show, STREAMED if limit else sys.maxsize))
+        """Read to the end and return the exit code. Does not wait for descendants that hold the output open.
+
+        `show` gets pieces of plain text, at most every 40 ms; with `limit`, at most MAX_LIVE characters.
+        """
+        pump = asyncio.ensure_future(self._stream_output(show, MAX_LIVE if limit else sys.maxsize))
         try:
             await self._process.wait()
             await asyncio.wait({pump}, timeout=1.0)
@@ -97,7 +102,7 @@ class Process:
         return self.exit_code or 0
 
     async def stop(self) -> None:
-        """End it and all that it started; does nothing when it has ended. Takes under a second."""
+        """Kill the command and its descendants, in under a second. Does nothing if it has ended."""
         if self._process.returncode is None and self._reaped:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGTERM)
@@ -112,35 +117,37 @@ class Process:
                     await self._process.wait()
         self._close()
 
-    async def _pump(self, show: Callable[[str], None], limit: int) -> None:
+    async def _stream_output(self, show: Callable[[str], None], limit: int) -> None:
         live = LiveOutput()
-        shown = 0
+        shown_length = 0
         pending = ""
-        at = 0.0
+        last_shown = 0.0
         ended = False
         while not ended:
-            data = await self._read(None if not pending else max(0.0, at + PIECE_SECONDS - time.monotonic()))
+            data = await self._read(
+                None if not pending else max(0.0, last_shown + PIECE_SECONDS - time.monotonic())
+            )
             if data is not None:
                 self.output.add(data)
                 ended = not data
-                if shown <= limit:
+                if shown_length <= limit:
                     pending += live.feed(data, final=ended)
-            due = data is None or ended or time.monotonic() >= at + PIECE_SECONDS
-            if pending and due:
-                shown += len(pending)
+            is_due = data is None or ended or time.monotonic() >= last_shown + PIECE_SECONDS
+            if pending and is_due:
+                shown_length += len(pending)
                 show(
                     pending
-                    if shown <= limit
-                    else pending[:READ] + "\n[… more output follows; the end is in the result …]\n"
+                    if shown_length <= limit
+                    else pending[:READ_BYTES] + "\n[… more output follows; the end is in the result …]\n"
                 )
                 pending = ""
-                at = time.monotonic()
+                last_shown = time.monotonic()
 
     async def _read(self, seconds: float | None) -> bytes | None:
-        """Bytes, b"" at the end, None when nothing came in time."""
+        """Return bytes, b"" at the end, or None after `seconds` without output."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._reader.read(READ)
+                return await self._reader.read(READ_BYTES)
         except TimeoutError:
             return None
 
@@ -148,15 +155,20 @@ class Process:
 async def start(
     argv: list[str], *, cwd: Path, env: dict[str, str], stdin: str | None, terminal: bool, reaped: bool
 ) -> Process:
-    """Start `argv` in its own session, stdout and stderr as one stream. Without `stdin` it reads the end
-    of file at once; with `terminal` it believes to talk to one. Raises OSError."""
-    starting = _in_terminal if terminal else _with_pipes
-    return await started(starting(argv, cwd, env, stdin, reaped), Process.stop)
+    """Start `argv` in its own session, with stdout and stderr as one stream. Raises OSError.
+
+    Without `stdin` it reads end of file; with `terminal` it gets a pseudoterminal.
+    """
+    start_process = _start_in_pty if terminal else _start_with_pipes
+    return await shield_start(start_process(argv, cwd, env, stdin, reaped), Process.stop)
 
 
-async def started(starting: Coroutine[Any, Any, S], stop: Callable[[S], Awaitable[None]]) -> S:
-    """What `starting` starts. When the caller is cancelled meanwhile, it is stopped as soon as it is there: asyncio
-    would kill the one process that it knows, and wait for what that has started, which goes on. Raises OSError."""
+async def shield_start(starting: Coroutine[Any, Any, S], stop: Callable[[S], Awaitable[None]]) -> S:
+    """Await `starting`; if the caller is cancelled meanwhile, stop what it starts. Raises OSError.
+
+    On cancellation asyncio would kill only the process that it knows, and wait for its descendants, which go
+    on.
+    """
     task = asyncio.ensure_future(starting)
     try:
         return await asyncio.shield(task)
@@ -172,15 +184,17 @@ async def _stop_started(starting: asyncio.Future[S], stop: Callable[[S], Awaitab
 
 
 async def end_task(task: asyncio.Future[Any]) -> None:
-    """Cancel `task` and wait for its end. Raises what it raises; not its cancellation, but the caller's own, which
-    could not be told from it by `await task`."""
+    """Cancel `task` and wait for its end. Raises its exception, but not its cancellation.
+
+    With `await task`, its cancellation could not be told from the caller's.
+    """
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():
         task.result()
 
 
-async def _with_pipes(
+async def _start_with_pipes(
     argv: list[str], cwd: Path, env: dict[str, str], stdin: str | None, reaped: bool
 ) -> Process:
     process = await asyncio.create_subprocess_exec(
@@ -196,42 +210,43 @@ async def _with_pipes(
     if process.stdin is not None and stdin is not None:
         process.stdin.write(stdin.encode())
         process.stdin.close()
-    return Process(process, process.stdout, _nothing, reaped)
+    return Process(process, process.stdout, _do_nothing, reaped)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return None
 
 
 class _TerminalOutput(asyncio.StreamReaderProtocol):
-    """A terminal ends with an error when its other side is gone: that is the end, behind all that was written."""
+    """Protocol of a pseudoterminal. It reports an OSError when the other side closes, which means end of
+    file."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(None if isinstance(exc, OSError) else exc)
 
 
-async def _in_terminal(
+async def _start_in_pty(
     argv: list[str], cwd: Path, env: dict[str, str], stdin: str | None, reaped: bool
 ) -> Process:
-    ours, theirs = os.openpty()
+    controller, terminal = os.openpty()
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
             env={**env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
             start_new_session=True,
         )
     except BaseException:
-        os.close(ours)
+        os.close(controller)
         raise
     finally:
-        os.close(theirs)
-    os.write(ours, ((stdin or "") + "\x04").encode())
+        os.close(terminal)
+    os.write(controller, ((stdin or "") + "\x04").encode())
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: _TerminalOutput(reader), os.fdopen(ours, "rb", 0)
+        lambda: _TerminalOutput(reader), os.fdopen(controller, "rb", 0)
     )
     return Process(process, reader, transport.close, reaped)

@@ -1,4 +1,4 @@
-"""After a command: move its changes to protected files aside, report them, restore them on approval."""
+"""Quarantine a command's changes to protected files, report them, and restore them on approval."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.dangers import is_installation
-from daiku.core.commands.network import named_program
 from daiku.domain.events import Notice
-from daiku.texts.text import Text, joined, text
-from daiku.tools.sandbox.aside import (
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.dangers import is_installation
+from daiku.guard.rules.commands.network import named_program
+from daiku.guard.sandbox.aside import (
     ActingFile,
     Before,
     Changed,
@@ -22,113 +21,117 @@ from daiku.tools.sandbox.aside import (
     quarantine,
     release,
 )
+from daiku.texts.text import Text, joined, text
 from daiku.tools.tool import ToolContext
 
-MOST_NAMED = 8
-KEEP = text("shell.put_back")
-LEAVE = text("shell.leave_aside")
-TOO_LARGE = text("shell.too_large_to_look")
+MAX_PATHS = 8
+"""Paths that one notice lists."""
+RESTORE_CHOICE = text("shell.put_back")
+LEAVE_CHOICE = text("shell.leave_aside")
+TOO_LARGE_NOTE = text("shell.too_large_to_look")
 _ENVIRONMENTS = frozenset({"venv", "virtualenv"})
-"""Programs and sub-commands that fill a Python environment."""
+"""Programs and subcommands that install packages into a Python environment."""
 
 
 @cache
-def _for_this_process() -> tempfile.TemporaryDirectory[str]:
+def _quarantine_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="daiku-aside-")
 
 
 async def quarantine_changes(
     earlier: Before | None, folder: Path | None, context: ToolContext, command: str, *, sandboxed: bool
 ) -> tuple[QuarantinedFile, ...]:
-    """Put changed protected files aside since `earlier`, and report it. Without a sandbox they are only
-    reported, since the person allowed it; an incomplete scan is reported too. Files that fetch an address
-    stay if the user is there to read the report."""
+    """Quarantine protected files that changed since `earlier`, and report them.
+
+    Without a sandbox the changes are only reported, because the user allowed the command. An incomplete scan
+    is reported too. Files that fetch an address stay if the user is there to read the report.
+    """
     if earlier is None:
         return ()
-    target = (folder or Path(_for_this_process().name)) / context.session
+    target = (folder or Path(_quarantine_folder().name)) / context.session
     try:
         changed = await asyncio.to_thread(changed_since, earlier)
         if not changed.complete:
-            context.emit(Notice(level="warning", text=TOO_LARGE))
+            context.emit(Notice(level="warning", text=TOO_LARGE_NOTE))
         _report_programs(changed, context, command)
-        acting = [each for each in changed.acting if not (each.is_link and context.personal)]
-        harmful = [each for each in acting if each.restores and (each.runs_code or context.ask is None)]
-        _report_acting([each for each in acting if not sandboxed or each not in harmful], context)
+        acting = [file for file in changed.acting if not (file.is_link and context.personal)]
+        harmful = [file for file in acting if file.restores and (file.runs_code or context.ask is None)]
+        _report_acting([file for file in acting if not sandboxed or file not in harmful], context)
         if not sandboxed:
-            return _only_told(changed, context)
-        places = (*changed.places, *((each.root, each.place) for each in harmful))
+            return _report_changes(changed, context)
+        places = (*changed.places, *((file.root, file.place) for file in harmful))
         moved = await asyncio.to_thread(quarantine, earlier, places, target)
     except OSError as error:
-        said = text("shell.not_put_aside", why=str(error))
-        context.emit(Notice(level="error", text=said))
+        notice = text("shell.not_put_aside", why=str(error))
+        context.emit(Notice(level="error", text=notice))
         return ()
     if moved:
-        said = text("shell.aside", paths=path_list(moved), folder=str(moved[0].kept.parent))
-        context.emit(Notice(level="warning", text=joined("lines", [said, *map(_describe, harmful)])))
+        notice = text("shell.aside", paths=format_paths(moved), folder=str(moved[0].kept.parent))
+        context.emit(Notice(level="warning", text=joined("lines", [notice, *map(_describe_file, harmful)])))
     return moved
 
 
-def _only_told(changed: Changed, context: ToolContext) -> tuple[QuarantinedFile, ...]:
+def _report_changes(changed: Changed, context: ToolContext) -> tuple[QuarantinedFile, ...]:
     if changed.places:
-        made = join_paths([str(place) for _, place in changed.places])
-        said = text("shell.made", paths=made)
-        context.emit(Notice(level="warning", text=said))
+        paths = join_paths([str(place) for _, place in changed.places])
+        notice = text("shell.made", paths=paths)
+        context.emit(Notice(level="warning", text=notice))
     return ()
 
 
-def _describe(acting: ActingFile) -> Text:
+def _describe_file(acting: ActingFile) -> Text:
     return text("guard.of_path", path=str(acting.place), why=acting.why)
 
 
 def _report_acting(acting: Sequence[ActingFile], context: ToolContext) -> None:
     if acting:
-        lines = [text("shell.acting"), *map(_describe, acting[:MOST_NAMED])]
+        lines = [text("shell.acting"), *map(_describe_file, acting[:MAX_PATHS])]
         context.emit(Notice(level="warning", text=joined("lines", lines)))
 
 
 def _report_programs(changed: Changed, context: ToolContext, command: str) -> None:
-    if changed.programs and not _fills_packages(command):
+    if changed.programs and not _installs_packages(command):
         paths = join_paths([str(place) for place in changed.programs])
         context.emit(Notice(level="warning", text=text("shell.programs_changed", paths=paths)))
 
 
-def _fills_packages(command: str) -> bool:
+def _installs_packages(command: str) -> bool:
     commands = read_script(command).commands
     named = (named_program(simple.words) for simple in commands if simple.words)
     return is_installation(commands) or any(_ENVIRONMENTS & {name, *texts[:1]} for name, texts in named)
 
 
-async def ask_to_put_back(
+async def ask_to_restore(
     moved: tuple[QuarantinedFile, ...], context: ToolContext
 ) -> tuple[QuarantinedFile, ...]:
-    """Ask the person, where one is there, and put back what is wanted; what is still aside."""
+    """Ask the user whether to restore the files. Returns the files that stay in quarantine."""
     if not moved or context.ask is None:
         return moved
-    question = text("shell.shall_take_effect", paths=path_list(moved))
-    offered = (LEAVE, KEEP)
-    if (await context.ask(question, offered)).choice != offered.index(KEEP):
+    question = text("shell.shall_take_effect", paths=format_paths(moved))
+    choices = (LEAVE_CHOICE, RESTORE_CHOICE)
+    if (await context.ask(question, choices)).choice != choices.index(RESTORE_CHOICE):
         return moved
-    for each in moved:
-        await asyncio.to_thread(release, each)
+    for file in moved:
+        await asyncio.to_thread(release, file)
     return ()
 
 
-def path_list(moved: tuple[QuarantinedFile, ...]) -> str:
-    """Return the places of files put aside, shortened."""
+def format_paths(moved: tuple[QuarantinedFile, ...]) -> str:
+    """Format the paths of quarantined files, shortened."""
     return join_paths([str(each.place) for each in moved])
 
 
 def join_paths(places: Sequence[str]) -> str:
-    """Join the first of `places`, with the number of the others."""
-    first = ", ".join(places[:MOST_NAMED])
-    return first + (f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else "")
+    """Join the first MAX_PATHS of `places`, with the number of the others."""
+    first = ", ".join(places[:MAX_PATHS])
+    return first + (f" and {len(places) - MAX_PATHS} more" if len(places) > MAX_PATHS else "")
 
 
-def aside_note(moved: tuple[QuarantinedFile, ...]) -> str:
-    """Return the note to the model about files put aside; empty if there are none."""
+def format_quarantine_note(moved: tuple[QuarantinedFile, ...]) -> str:
+    """Format the note to the model about quarantined files; empty if there are none."""
     if not moved:
         return ""
     return (
-        f"Not in effect: the command made or changed protected files, and they were put aside: {path_list(moved)}. "
+        f"Not in effect: the command made or changed protected files, and they were put aside: {format_paths(moved)}. "
         "Only a person can put them back; to change such a file, use files__write or files__edit, which asks."
     )

@@ -1,7 +1,6 @@
 """Run a command as a child subreaper, and kill its descendants when it ends or when the server dies."""
 
-# It is started with every command, so it imports as little as it can: `signal` and `pathlib` take longer than all
-# the rest of it.
+# It starts with every command, so it imports little: `signal` and `pathlib` take longer than the rest.
 
 from __future__ import annotations
 
@@ -19,42 +18,45 @@ else:
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ROUNDS = 200
+"""Rounds of killing descendants. A killed process leaves its children to the next round."""
 SIGNALLED = 128
+"""Added to a signal's number to make the exit code."""
 
 
-def _prctl(option: int, value: int) -> None:
-    # macOS has no prctl: there the process group is all that is ended.
+def _call_prctl(option: int, value: int) -> None:
+    # macOS has no prctl: there only the process group is killed.
     try:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
     except (OSError, AttributeError):
         return
 
 
-def _children() -> list[int]:
-    found: list[int] = []
+def _list_children() -> list[int]:
+    pids: list[int] = []
     try:
         for task in os.listdir("/proc/self/task"):  # noqa: PTH208  # see above
             with open(f"/proc/self/task/{task}/children", encoding="ascii") as children:  # noqa: PTH123  # see above
-                found += [int(pid) for pid in children.read().split()]
+                pids += [int(pid) for pid in children.read().split()]
     except OSError:
-        return found
-    return found
+        return pids
+    return pids
 
 
-def _end_all() -> None:
-    """Kill what is left; whoever loses its parent becomes our child and is met in the next round."""
+def _kill_descendants() -> None:
+    """Kill all descendants. A process that loses its parent becomes our child, for the next round."""
     for _ in range(ROUNDS):
-        left = _children()
-        for pid in left:
-            _quietly(os.kill, pid, signal.SIGKILL)
-        for pid in left:
-            _quietly(os.waitpid, pid, 0)
-        if not left and not _has_children():
+        pids = _list_children()
+        for pid in pids:
+            _ignore_errors(os.kill, pid, signal.SIGKILL)
+        for pid in pids:
+            _ignore_errors(os.waitpid, pid, 0)
+        if not pids and not _has_children():
             return
 
 
 def _has_children() -> bool:
-    """Ask the kernel: the list in /proc may lack children while another one exits (proc(5))."""
+    """Return True if the kernel knows a child: the list in /proc can lack children while others exit
+    (proc(5))."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -62,40 +64,40 @@ def _has_children() -> bool:
     return True
 
 
-def _quietly(call: Callable[[int, int], object], pid: int, number: int) -> None:
+def _ignore_errors(call: Callable[[int, int], object], pid: int, number: int) -> None:
     try:
         call(pid, number)
     except OSError:
         return
 
 
-def _stop(_signal: int, _frame: object) -> None:
-    _end_all()
+def _handle_stop(_signal: int, _frame: object) -> None:
+    _kill_descendants()
     os._exit(SIGNALLED + signal.SIGTERM)
 
 
 def main() -> None:
     """Run `reaper.py PARENT COMMAND…` and exit with the command's exit code."""
     parent = int(sys.argv[1])
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGINT, _stop)
-    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it died before we asked to be told
+    _call_prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, _handle_stop)
+    signal.signal(signal.SIGINT, _handle_stop)
+    _call_prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it died before PR_SET_PDEATHSIG took effect
         os._exit(SIGNALLED + signal.SIGTERM)
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606  # the command, as the guard let it through
+            os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606  # the command, as the guard allowed it
         finally:
             os._exit(127)
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
             break
-    _end_all()
+    _kill_descendants()
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else SIGNALLED - code)
 

@@ -1,4 +1,4 @@
-"""Search engines and pages of the web, with one HTTP client and one cache."""
+"""Search engines and web pages, with one HTTP client and one cache."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from daiku.core.web.research import rank_results
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.web.cache import Cache
-from daiku.tools.web.extract import Page, page_of
-from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
+from daiku.tools.rules.web.research import rank_results
+from daiku.tools.web.cache import WebCache
+from daiku.tools.web.extract import WebPage, build_page
+from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokenize
 from daiku.tools.web.public_web import FetchProblem, FetchRequest, FetchResponse, PublicWeb
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """One engine. `base` is its public address, "" where the person has to give one; `key` the
-    variable that usually holds its key, "" where it needs none. `decode` answers with what is wrong
-    as a text."""
+class WebSearchEngine:
+    """A search engine.
+
+    `base`: its public URL, "" if the user must configure one; `key`: the variable that usually has its API
+    key, "" if it needs none. `decode` returns the results, or the problem as a text.
+    """
 
     name: str
     base: str
@@ -36,39 +38,41 @@ class Engine:
     """(base, query, limit, key) to the request."""
     decode: Callable[[FetchResponse, int], tuple[SearchResult, ...] | Text]
     help: Text = NO_TEXT
-    """What to do where it refuses."""
+    """What to do if the engine rejects requests."""
 
 
-# -- DuckDuckGo: a page for people ---------------------------------------------------------
+# -- DuckDuckGo: an HTML page --------------------------------------------------------------
 
 
 def _ask_duckduckgo(base: str, query: str, _limit: int, _key: str) -> FetchRequest:
     form = urlencode({"q": query}).encode()
-    kind = {"content-type": "application/x-www-form-urlencoded", "referer": f"{base}/"}
-    return FetchRequest(f"{base}/html/", "POST", kind, form)
+    headers = {"content-type": "application/x-www-form-urlencoded", "referer": f"{base}/"}
+    return FetchRequest(f"{base}/html/", "POST", headers, form)
 
 
 def _read_duckduckgo(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
     page = answer.body.decode("utf-8", "replace")
-    hits = _hits_of(page)
+    hits = _parse_hits(page)
     if not hits and (answer.status == 202 or "anomaly" in page or "bots use DuckDuckGo" in page):
         return text("web.suspects_robot")
     if not hits and "no-results" not in page and "no results" not in page.lower():
         return text("web.no_list")
-    return rank_results("duckduckgo", ((_behind(hit.url), hit.title, hit.text, None) for hit in hits), limit)
+    return rank_results(
+        "duckduckgo", ((_resolve_redirect(hit.url), hit.title, hit.text, None) for hit in hits), limit
+    )
 
 
-def _behind(url: str) -> str:
-    """The address that a link of a result page leads to; "" for an advertisement."""
-    whole = urljoin("https://duckduckgo.com/", url)
-    parts = urlsplit(whole)
+def _resolve_redirect(url: str) -> str:
+    """Return the target of a link on a result page; "" for an advertisement."""
+    absolute = urljoin("https://duckduckgo.com/", url)
+    parts = urlsplit(absolute)
     if not (parts.hostname or "").endswith("duckduckgo.com"):
-        return whole
+        return absolute
     return parse_qs(parts.query).get("uddg", [""])[0] if parts.path.startswith("/l/") else ""
 
 
 @dataclass(slots=True)
-class _Hit:
+class _PageHit:
     url: str
     title: str = ""
     text: str = ""
@@ -78,26 +82,26 @@ _TITLES = {"result__a", "result-link"}
 _TEXTS = {"result__snippet", "result-snippet"}
 
 
-def _hits_of(html: str) -> list[_Hit]:
-    """Titles, links and snippets of a result page, its plain and its lite form."""
-    hits: list[_Hit] = []
-    into = until = ""
-    for token in tokens(html):
+def _parse_hits(html: str) -> list[_PageHit]:
+    """Parse titles, links, and snippets of a result page, in its full or its lite form."""
+    hits: list[_PageHit] = []
+    field_name = end_tag = ""
+    for token in tokenize(html):
         match token:
             case StartTag(tag, attributes):
                 names = set(attributes.get("class", "").split())
                 if names & _TITLES and attributes.get("href"):
-                    hits.append(_Hit(attributes["href"]))
-                    into, until = "title", tag
+                    hits.append(_PageHit(attributes["href"]))
+                    field_name, end_tag = "title", tag
                 elif names & _TEXTS and hits and not hits[-1].text:
-                    into, until = "text", tag
+                    field_name, end_tag = "text", tag
             case EndTag(tag):
-                if tag == until:
-                    into = until = ""
+                if tag == end_tag:
+                    field_name = end_tag = ""
             case TextToken(text):
-                if into == "title":
+                if field_name == "title":
                     hits[-1].title += text
-                elif into == "text":
+                elif field_name == "text":
                     hits[-1].text += text
             case _:
                 assert_never(token)
@@ -108,14 +112,14 @@ def _hits_of(html: str) -> list[_Hit]:
 
 
 def _ask_brave(base: str, query: str, limit: int, key: str) -> FetchRequest:
-    asked = urlencode({"q": query, "count": limit, "text_decorations": 0})
+    query_string = urlencode({"q": query, "count": limit, "text_decorations": 0})
     headers = {"accept": "application/json", "x-subscription-token": key}
-    return FetchRequest(f"{base}/res/v1/web/search?{asked}", headers=headers)
+    return FetchRequest(f"{base}/res/v1/web/search?{query_string}", headers=headers)
 
 
 def _read_brave(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
-    web = _object(answer).get("web")
-    hits = _entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
+    web = _parse_object(answer).get("web")
+    hits = _iterate_entries(web.get("results") if isinstance(web, dict) else None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # JSON
     return rank_results(
         "brave", ((h.text("url"), h.text("title"), h.text("description"), None) for h in hits), limit
     )
@@ -132,7 +136,7 @@ def _ask_tavily(base: str, query: str, limit: int, key: str) -> FetchRequest:
 
 
 def _read_tavily(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
-    hits = _entries(_object(answer).get("results"))
+    hits = _iterate_entries(_parse_object(answer).get("results"))
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return rank_results("tavily", rows, limit)
 
@@ -143,69 +147,69 @@ def _ask_searxng(base: str, query: str, _limit: int, key: str) -> FetchRequest:
 
 
 def _read_searxng(answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
-    whole = _object(answer)
-    hits = tuple(_entries(whole.get("results")))
-    silent = whole.get("unresponsive_engines")
-    if not hits and isinstance(silent, list) and silent:
-        return text("web.engines_silent", what=json.dumps(silent)[:200])
+    parsed = _parse_object(answer)
+    hits = tuple(_iterate_entries(parsed.get("results")))
+    unresponsive = parsed.get("unresponsive_engines")
+    if not hits and isinstance(unresponsive, list) and unresponsive:
+        return text("web.engines_silent", what=json.dumps(unresponsive)[:200])
     rows = ((h.text("url"), h.text("title"), h.text("content"), h.number("score")) for h in hits)
     return rank_results("searxng", rows, limit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """One element of an engine's list, whatever is in it."""
+class _ResultEntry:
+    """One element of an engine's result list, not validated."""
 
     data: Mapping[str, Any]
 
     def text(self, key: str) -> str:
         value = self.data.get(key)
-        return unescape(_without_tags(value)) if isinstance(value, str) else ""
+        return unescape(_strip_tags(value)) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
         value = self.data.get(key)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _without_tags(text: str) -> str:
+def _strip_tags(text: str) -> str:
     for tag in ("strong", "b", "em", "mark"):
         text = text.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
     return text
 
 
-def _object(answer: FetchResponse) -> Mapping[str, Any]:
-    """The JSON object of an answer. Raises ValueError."""
+def _parse_object(answer: FetchResponse) -> Mapping[str, Any]:
+    """Return the JSON object of a response. Raises ValueError."""
     value = json.loads(answer.body)
     if not isinstance(value, dict):
         raise ValueError("no object")  # noqa: TRY004  # like any other JSON that is not the engine's
     return value  # pyright: ignore[reportUnknownVariableType]  # JSON from outside
 
 
-def _entries(value: object) -> Iterator[_Entry]:
+def _iterate_entries(value: object) -> Iterator[_ResultEntry]:
     if isinstance(value, list):
         for item in value:  # pyright: ignore[reportUnknownVariableType]  # JSON from outside
             if isinstance(item, dict):
-                yield _Entry(item)  # pyright: ignore[reportUnknownArgumentType]  # likewise
+                yield _ResultEntry(item)  # pyright: ignore[reportUnknownArgumentType]  # likewise
 
 
-OTHERS = text("web.set_other_engine")
-ENGINES: Mapping[str, Engine] = MappingProxyType(
+OTHER_ENGINES = text("web.set_other_engine")
+ENGINES: Mapping[str, WebSearchEngine] = MappingProxyType(
     {
         engine.name: engine
         for engine in (
-            Engine(
+            WebSearchEngine(
                 "duckduckgo", "https://html.duckduckgo.com", "", _ask_duckduckgo, _read_duckduckgo,
-                text("web.wait_or", otherwise=OTHERS),
+                text("web.wait_or", otherwise=OTHER_ENGINES),
             ),
-            Engine(
+            WebSearchEngine(
                 "brave", "https://api.search.brave.com", "BRAVE_API_KEY", _ask_brave, _read_brave,
                 text("web.look_at_key"),
             ),
-            Engine(
+            WebSearchEngine(
                 "tavily", "https://api.tavily.com", "TAVILY_API_KEY", _ask_tavily, _read_tavily,
                 text("web.look_at_key"),
             ),
-            Engine(
+            WebSearchEngine(
                 "searxng", "", "", _ask_searxng, _read_searxng,
                 text("web.allow_json"),
             ),
@@ -214,22 +218,24 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 )  # fmt: skip
 
 
-def read(engine: Engine, answer: FetchResponse, limit: int) -> tuple[SearchResult, ...] | Text:
-    """The results of an answer, best first, or what is wrong with it."""
+def parse_results(
+    engine: WebSearchEngine, answer: FetchResponse, limit: int
+) -> tuple[SearchResult, ...] | Text:
+    """Return the results of a response, the best first, or the problem."""
     if answer.status >= 400:
         return joined(
             "sentences", [text("web.refused", engine=engine.name, status=answer.status), engine.help]
         )
     try:
-        found = engine.decode(answer, limit)
+        results = engine.decode(answer, limit)
     except ValueError:
         return joined("sentences", [text("web.not_results", engine=engine.name), engine.help])
-    if not isinstance(found, str):
-        return found
-    return joined("sentences", [text("web.sentence", what=found), engine.help])
+    if not isinstance(results, str):
+        return results
+    return joined("sentences", [text("web.sentence", what=results), engine.help])
 
 
-_STATUS = {
+_STATUS_MEANINGS = {
     401: text("web.login"),
     402: text("web.payment"),
     403: text("web.no_programs"),
@@ -242,7 +248,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What a search came to; `problem` says why there is nothing, and what to do."""
+    """The results of a search; `problem`: why there are none, and what to do."""
 
     engine: str
     results: tuple[SearchResult, ...] = ()
@@ -251,14 +257,14 @@ class SearchOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """`environ` is where engines' keys are."""
+    """Access to the web. `environ` contains the API keys of engines."""
 
-    road: PublicWeb = field(default_factory=PublicWeb)
-    cache: Cache = field(default_factory=Cache)
+    http: PublicWeb = field(default_factory=PublicWeb)
+    cache: WebCache = field(default_factory=WebCache)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     async def search(self, query: str, limit: int, settings: ResearchSettings) -> SearchOutcome:
-        """What the engine of the settings finds. Never raises for what the web does."""
+        """Search with the configured engine. Never raises for failures of the web."""
         engine = ENGINES[settings.engine]
         base = (settings.base_url or engine.base).rstrip("/")
         if not base:
@@ -269,47 +275,52 @@ class Web:
             return SearchOutcome(
                 engine.name, problem=text("web.needs_key", engine=engine.name, variable=variable)
             )
-        about = ("search", engine.name, base, query, str(limit))
-        if (kept := self.cache.get(*about)) is not None:
-            return _found(engine.name, kept)
-        # An address of the person's own may well be on this machine.
+        cache_key = ("search", engine.name, base, query, str(limit))
+        if (cached := self.cache.get(*cache_key)) is not None:
+            return _restore_outcome(engine.name, cached)
+        # A configured URL may be on this machine.
         request = replace(engine.encode(base, query, limit, key), private=bool(settings.base_url))
-        answer = await self.road.ask(request)
+        answer = await self.http.fetch(request)
         if isinstance(answer, FetchProblem):
             return SearchOutcome(
                 engine.name,
                 problem=text(
-                    "web.not_reached", engine=engine.name, why=answer.why, otherwise=_otherwise(settings)
+                    "web.not_reached",
+                    engine=engine.name,
+                    why=answer.why,
+                    otherwise=_suggest_alternative(settings),
                 ),
             )
-        found = read(engine, answer, limit)
-        if isinstance(found, str):
-            return SearchOutcome(engine.name, problem=found)
-        if found:
-            self.cache.put({"results": [result.model_dump() for result in found]}, *about)
-        return SearchOutcome(engine.name, found)
+        results = parse_results(engine, answer, limit)
+        if isinstance(results, str):
+            return SearchOutcome(engine.name, problem=results)
+        if results:
+            self.cache.put({"results": [result.model_dump() for result in results]}, *cache_key)
+        return SearchOutcome(engine.name, results)
 
-    async def page(self, url: str, follow: Callable[[str], bool] | None = None) -> Page | FetchProblem:
-        """The page at `url` as text; redirects to other sites only where `follow` allows their host."""
-        place = self.road.place(url)
+    async def read_page(
+        self, url: str, follow: Callable[[str], bool] | None = None
+    ) -> WebPage | FetchProblem:
+        """Return the page at `url` as text. Redirects to other sites need `follow` to allow the host."""
+        place = self.http.check_url(url)
         if isinstance(place, str):
             return FetchProblem(place)
-        if (kept := self.cache.get("page", place.url)) is not None:
-            return Page(
-                str(kept["url"]),
-                str(kept["title"]),
-                str(kept["text"]),
-                bool(kept["cut"]),
-                bool(kept["by_proxy"]),
+        if (cached := self.cache.get("page", place.url)) is not None:
+            return WebPage(
+                str(cached["url"]),
+                str(cached["title"]),
+                str(cached["text"]),
+                bool(cached["cut"]),
+                bool(cached["by_proxy"]),
             )
-        answer = await self.road.ask(FetchRequest(place.url), follow=follow)
+        answer = await self.http.fetch(FetchRequest(place.url), follow=follow)
         if isinstance(answer, FetchProblem):
             return answer
         if answer.status >= 400:
             return FetchProblem(
-                text("web.status", status=answer.status, meaning=_STATUS.get(answer.status, NO_TEXT))
+                text("web.status", status=answer.status, meaning=_STATUS_MEANINGS.get(answer.status, NO_TEXT))
             )
-        page = await asyncio.to_thread(page_of, answer)
+        page = await asyncio.to_thread(build_page, answer)
         if isinstance(page, str):
             return FetchProblem(page)
         value: JsonObject = {
@@ -323,13 +334,13 @@ class Web:
         return page
 
 
-def _found(engine: str, kept: JsonObject) -> SearchOutcome:
-    rows = kept.get("results")
+def _restore_outcome(engine: str, cached: JsonObject) -> SearchOutcome:
+    rows = cached.get("results")
     results = tuple(SearchResult.model_validate(row) for row in rows) if isinstance(rows, list) else ()
     return SearchOutcome(engine, results)
 
 
-def _otherwise(settings: ResearchSettings) -> Text:
+def _suggest_alternative(settings: ResearchSettings) -> Text:
     if settings.base_url:
         return text("web.look_at_base_url")
-    return text("web.look_at_network", otherwise=OTHERS)
+    return text("web.look_at_network", otherwise=OTHER_ENGINES)

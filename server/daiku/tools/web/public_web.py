@@ -1,4 +1,4 @@
-"""HTTP requests to the web: DNS resolved once, checked and pinned; redirects, sizes and times bounded."""
+"""HTTP requests to public addresses, with pinned DNS results and limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from daiku.dataclass import dataclass, replace
+from daiku.guard.rules.protected.addresses import (
+    WebUrl,
+    explain_local,
+    explain_not_public,
+    parse_url,
+    same_site,
+)
 from daiku.texts.text import Text, joined, text
 from daiku.version import __version__
 
@@ -19,11 +25,15 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_REDIRECTS = 5
+"""Redirects that are followed."""
 MAX_BYTES = 2_000_000
-SECONDS = 20.0
+"""Bytes of one response body."""
+TIMEOUT_SECONDS = 20.0
+"""Seconds of the default timeout of a request."""
 CONNECT_SECONDS = 8.0
+"""Seconds of the timeout of one connection."""
 MAX_ADDRESSES = 3
-"""Addresses of one name that are tried."""
+"""Addresses of one host that are tried."""
 USER_AGENT = f"Mozilla/5.0 (compatible; Daiku/{__version__})"
 HEADERS = {
     "user-agent": USER_AGENT,
@@ -38,8 +48,11 @@ ProxyFor = Callable[[WebUrl], str]
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What to ask for. `headers` come on top of the usual ones and stay behind at a redirect to
-    another site; `private` lets it reach private addresses (a search engine of the person's own)."""
+    """A request.
+
+    `headers` are added to the default ones, and dropped at a redirect to another site; `private` allows
+    private addresses (a search engine of the user's own).
+    """
 
     url: str
     method: str = "GET"
@@ -50,13 +63,16 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """What came. `url` is where it stood in the end; `cut` says that there was more than `MAX_BYTES`;
-    `by_proxy` that a proxy looked the name up, so that the address behind it was not checked."""
+    """A response.
+
+    `url`: its final URL; `cut`: the body had more than `MAX_BYTES`; `by_proxy`: a proxy resolved the host
+    name, so its address was not checked.
+    """
 
     url: str
     status: int
     kind: str
-    """Media type in lower case, "" where none was told."""
+    """Media type in lower case; "" if unknown."""
     charset: str
     body: bytes
     cut: bool = False
@@ -65,29 +81,29 @@ class FetchResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchProblem:
-    """Why nothing came; `moved` is the other site that it would have led to."""
+    """The reason for a failed request; `moved`: the other site that it redirected to."""
 
     why: Text
     moved: str = ""
 
 
-class _Stopped(Exception):  # control flow of one module: becomes a Trouble
-    """The request cannot be made or answered, for the reason given."""
+class _RequestFailed(Exception):  # control flow of this module: becomes a FetchProblem
+    """The request cannot be sent or answered."""
 
-    def __init__(self, why: Text) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, reason: Text) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 async def resolve_name(host: str, port: int) -> tuple[str, ...]:
-    """The addresses of `host`. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """Return the addresses of `host`. Raises OSError."""
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def proxy_of_environment(place: WebUrl) -> str:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `place`; "" for none."""
-    from urllib.request import getproxies, proxy_bypass  # 20 ms that only a request has to pay
+def find_proxy(place: WebUrl) -> str:
+    """Return the proxy for `place` from HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, and NO_PROXY; "" for none."""
+    from urllib.request import getproxies, proxy_bypass  # when used: the import takes 20 ms
 
     if proxy_bypass(place.host):
         return ""
@@ -96,15 +112,15 @@ def proxy_of_environment(place: WebUrl) -> str:
 
 
 class PublicWeb:
-    """Makes requests. `private` opens private addresses for everything: for tests, never from settings."""
+    """An HTTP client for public addresses. `private` allows private ones for all requests: only for tests."""
 
     def __init__(
         self,
         *,
         private: bool = False,
         resolve: Resolve = resolve_name,
-        proxy_for: ProxyFor = proxy_of_environment,
-        seconds: float = SECONDS,
+        proxy_for: ProxyFor = find_proxy,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self._private = private
         self._resolve = resolve
@@ -112,96 +128,105 @@ class PublicWeb:
         self._seconds = seconds
         self._tls: ssl.SSLContext | None = None
 
-    def place(self, url: str, *, private: bool = False) -> WebUrl | Text:
-        """Parse `url`; return an error if it may not be requested, e.g. a private address. Does no DNS lookup."""
+    def check_url(self, url: str, *, private: bool = False) -> WebUrl | Text:
+        """Parse `url`, or return why it may not be requested (such as a private address). Does no DNS lookup."""
         place = parse_url(url)
         if isinstance(place, str) or private or self._private:
             return place
-        why = why_local(place)
-        return joined("clauses", [why, text("web.public_only")]) if why else place
+        reason = explain_local(place)
+        return joined("clauses", [reason, text("web.public_only")]) if reason else place
 
-    async def ask(
+    async def fetch(
         self, request: FetchRequest, *, follow: Callable[[str], bool] | None = None
     ) -> FetchResponse | FetchProblem:
-        """Send `request` and return the response, or why there is none. Redirects within a site are followed,
-        others only if `follow` accepts the host; each hop is checked like the first."""
-        bound = asyncio.timeout(self._seconds)
+        """Send `request` and return the response, or why there is none.
+
+        Redirects within a site are followed, others only if `follow` accepts the host. Each hop is checked
+        like the first.
+        """
+        deadline = asyncio.timeout(self._seconds)
         try:
-            async with bound:
-                return await self._ask(request, follow)
-        except _Stopped as stop:
-            return FetchProblem(stop.why)
+            async with deadline:
+                return await self._fetch(request, follow)
+        except _RequestFailed as failure:
+            return FetchProblem(failure.reason)
         except TimeoutError:
-            if not bound.expired():
+            if not deadline.expired():
                 raise
             return FetchProblem(text("web.no_whole_answer", seconds=f"{self._seconds:g}"))
 
-    async def _ask(
+    async def _fetch(
         self, request: FetchRequest, follow: Callable[[str], bool] | None
     ) -> FetchResponse | FetchProblem:
-        place = self._checked(request.url, request)
+        place = self._check(request.url, request)
         for _ in range(MAX_REDIRECTS + 1):
-            step = await self._step(place, request)
-            if isinstance(step, FetchResponse):
-                return step
-            after = self._checked(urljoin(place.url, step), request)
-            if (after.scheme, after.host, after.port) != (place.scheme, place.host, place.port):
-                if not same_site(place.host, after.host) and not (follow and follow(after.host)):
-                    return FetchProblem(text("web.redirected", url=after.url), moved=after.url)
+            result = await self._fetch_once(place, request)
+            if isinstance(result, FetchResponse):
+                return result
+            next_place = self._check(urljoin(place.url, result), request)
+            if (next_place.scheme, next_place.host, next_place.port) != (
+                place.scheme,
+                place.host,
+                place.port,
+            ):
+                if not same_site(place.host, next_place.host) and not (follow and follow(next_place.host)):
+                    return FetchProblem(text("web.redirected", url=next_place.url), moved=next_place.url)
                 request = replace(request, headers=None, private=False)
-                after = self._checked(after.url, request)
+                next_place = self._check(next_place.url, request)
             request = replace(request, method="GET", body=None)
-            place = after
-        raise _Stopped(text("web.too_many_redirects", count=MAX_REDIRECTS))
+            place = next_place
+        raise _RequestFailed(text("web.too_many_redirects", count=MAX_REDIRECTS))
 
-    def _checked(self, url: str, request: FetchRequest) -> WebUrl:
-        place = self.place(url, private=request.private)
+    def _check(self, url: str, request: FetchRequest) -> WebUrl:
+        place = self.check_url(url, private=request.private)
         if isinstance(place, str):
-            raise _Stopped(place)
+            raise _RequestFailed(place)
         return place
 
-    async def _step(self, place: WebUrl, request: FetchRequest) -> FetchResponse | str:
-        """The answer of one place, or where it redirects to. Raises _Stopped."""
+    async def _fetch_once(self, place: WebUrl, request: FetchRequest) -> FetchResponse | str:
+        """Return the response of one URL, or its redirect. Raises _RequestFailed."""
         proxy = self._proxy_for(place)
-        addresses = () if proxy else await self._addresses(place, self._private or request.private)
+        addresses = () if proxy else await self._resolve_addresses(place, self._private or request.private)
         problem: Exception | None = None
         for address in addresses or ("",):
             try:
                 return await self._exchange(place, request, address, proxy)
-            except _Unreached as error:
+            except _ConnectFailed as error:
                 problem = error
-        raise _Stopped(text("web.unreachable", host=place.host, what=str(problem)))
+        raise _RequestFailed(text("web.unreachable", host=place.host, what=str(problem)))
 
-    async def _addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
-        """Where the name leads, looked up once: what was checked here is what is connected to."""
+    async def _resolve_addresses(self, place: WebUrl, private: bool) -> tuple[str, ...]:
+        """Resolve the host once, so that the checked addresses are the ones connected to."""
         if place.address:
             return (place.address,)
         try:
-            found = await self._resolve(place.host, place.port)
+            addresses = await self._resolve(place.host, place.port)
         except (OSError, UnicodeError) as error:
-            raise _Stopped(text("web.name_not_found", host=place.host, what=_short(error))) from error
-        if not found:
-            raise _Stopped(text("web.name_without_address", host=place.host))
-        inside = [why for address in found if (why := why_not_public(address))]
-        if inside and not private:
-            raise _Stopped(text("web.leads_inside", host=place.host, what=inside[0]))
-        return found[:MAX_ADDRESSES]
+            raise _RequestFailed(
+                text("web.name_not_found", host=place.host, what=_shorten_error(error))
+            ) from error
+        if not addresses:
+            raise _RequestFailed(text("web.name_without_address", host=place.host))
+        local_reasons = [reason for address in addresses if (reason := explain_not_public(address))]
+        if local_reasons and not private:
+            raise _RequestFailed(text("web.leads_inside", host=place.host, what=local_reasons[0]))
+        return addresses[:MAX_ADDRESSES]
 
     async def _exchange(
         self, place: WebUrl, request: FetchRequest, address: str, proxy: str
     ) -> FetchResponse | str:
-        import httpx2  # 65 ms that the start of the server does not have to pay
+        import httpx2  # when used: the import takes 65 ms
 
         if self._tls is None:
             self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
         url = httpx2.URL(place.url)
         if url.raw_host.decode("ascii").strip("[]") != place.host:
-            raise _Stopped(text("web.two_readings"))
+            raise _RequestFailed(text("web.two_readings"))
         headers = {**HEADERS, **(request.headers or {}), "host": url.netloc.decode("ascii")}
-        pinned = url.copy_with(host=address) if address else url
-        sent = httpx2.Request(
+        pinned_url = url.copy_with(host=address) if address else url
+        prepared = httpx2.Request(
             request.method,
-            pinned,
+            pinned_url,
             headers=headers,
             content=request.body,
             extensions={
@@ -210,57 +235,59 @@ class PublicWeb:
             },
         )
         try:
-            # One connection a request: a pool would know it by its address, not by its name.
+            # One connection per request: a pool would identify it by address instead of host name.
             async with httpx2.AsyncHTTPTransport(
                 verify=self._tls,
                 trust_env=False,
                 proxy=proxy or None,
                 limits=httpx2.Limits(max_keepalive_connections=0),
             ) as transport:
-                response = await transport.handle_async_request(sent)
+                response = await transport.handle_async_request(prepared)
                 try:
-                    return await _read(place, response, by_proxy=bool(proxy))
+                    return await _read_response(place, response, by_proxy=bool(proxy))
                 finally:
                     await response.aclose()
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            raise _Unreached(_short(error)) from error
+            raise _ConnectFailed(_shorten_error(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
-            raise _Stopped(text("web.broke_off", host=place.host, what=_short(error))) from error
+            raise _RequestFailed(
+                text("web.broke_off", host=place.host, what=_shorten_error(error))
+            ) from error
         except ImportError as error:
-            raise _Stopped(Text(_short(error))) from error  # a SOCKS proxy without socksio
+            raise _RequestFailed(Text(_shorten_error(error))) from error  # a SOCKS proxy without socksio
 
 
-class _Unreached(Exception):  # control flow of one module: the next address is tried
-    """No connection to this address."""
+class _ConnectFailed(Exception):  # control flow of this module: the next address is tried
+    """The connection to an address failed."""
 
 
-async def _read(place: WebUrl, response: httpx2.Response, *, by_proxy: bool) -> FetchResponse | str:
-    moved = response.headers.get("location")
-    if response.status_code in (301, 302, 303, 307, 308) and moved:
-        return moved
-    kind, charset = _content_type(response.headers.get("content-type", ""))
+async def _read_response(place: WebUrl, response: httpx2.Response, *, by_proxy: bool) -> FetchResponse | str:
+    location = response.headers.get("location")
+    if response.status_code in (301, 302, 303, 307, 308) and location:
+        return location
+    kind, charset = _parse_content_type(response.headers.get("content-type", ""))
     body, cut = b"", False
-    if readable(kind):
-        pieces = _unpacked(response.aiter_raw(), response.headers.get("content-encoding", ""))
-        body, cut = await _bounded(pieces)
+    if is_readable(kind):
+        pieces = _decompress(response.aiter_raw(), response.headers.get("content-encoding", ""))
+        body, cut = await _read_bounded(pieces)
     return FetchResponse(place.url, response.status_code, kind, charset, body, cut, by_proxy)
 
 
-def readable(kind: str) -> bool:
-    """True for media types that are text, or may turn out to be."""
+def is_readable(kind: str) -> bool:
+    """Return True for media types that are text or may contain text."""
     if kind in ("", "application/octet-stream") or kind.startswith("text/"):
         return True
     return kind.endswith(("json", "xml", "yaml", "javascript", "toml", "x-sh", "+ld", "sql", "graphql"))
 
 
-def _content_type(header: str) -> tuple[str, str]:
+def _parse_content_type(header: str) -> tuple[str, str]:
     kind, *params = header.split(";")
-    named = (param.partition("=") for param in params)
-    charset = next((v.strip(" \"'") for k, _, v in named if k.strip().lower() == "charset"), "")
+    pairs = (param.partition("=") for param in params)
+    charset = next((v.strip(" \"'") for k, _, v in pairs if k.strip().lower() == "charset"), "")
     return kind.strip().lower(), charset.lower()
 
 
-async def _bounded(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
+async def _read_bounded(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
     body = bytearray()
     async for piece in pieces:
         body += piece
@@ -269,27 +296,29 @@ async def _bounded(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-async def _unpacked(pieces: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The body without its compression, never more than `MAX_BYTES` from one piece: a small bomb
-    stays small. Raises _Stopped."""
+async def _decompress(pieces: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Decompress the body, at most `MAX_BYTES` from one piece, to limit decompression bombs.
+
+    Raises _RequestFailed.
+    """
     match encoding.strip().lower():
         case "" | "identity":
             async for piece in pieces:
                 yield piece
             return
         case "gzip" | "x-gzip":
-            unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
         case "deflate":
-            unpack = zlib.decompressobj()
+            decompressor = zlib.decompressobj()
         case other:
-            raise _Stopped(text("web.unknown_packing", what=other[:30]))
+            raise _RequestFailed(text("web.unknown_packing", what=other[:30]))
     try:
         async for piece in pieces:
-            yield unpack.decompress(piece, MAX_BYTES + 1)
+            yield decompressor.decompress(piece, MAX_BYTES + 1)
     except zlib.error as error:
-        raise _Stopped(text("web.damaged_packing")) from error
+        raise _RequestFailed(text("web.damaged_packing")) from error
 
 
-def _short(error: BaseException) -> str:
+def _shorten_error(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text[:200] or type(error).__name__

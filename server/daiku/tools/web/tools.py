@@ -1,4 +1,4 @@
-"""Tools of the web: web/search, web/fetch and web/research; what comes back is data from outside."""
+"""Tools web/search, web/fetch, and web/research, whose results are untrusted data."""
 
 from __future__ import annotations
 
@@ -7,91 +7,92 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from daiku.core.replies.roleforms import MAX_QUERIES
-from daiku.core.web.research import (
-    PAGE_PART,
-    SOURCES_KEY,
-    distinct_queries,
-    findings_text,
-    page_identity,
-    results_text,
-    sources_text,
-)
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.research import Finding, Research, SearchResult
+from daiku.models.rules.replies.roleforms import MAX_QUERIES
 from daiku.texts.text import Text, as_json, joined, text
 from daiku.tools.face import Face
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.rules.web.research import (
+    MAX_PAGE_PART,
+    SOURCES_KEY,
+    format_findings,
+    format_results,
+    format_sources,
+    normalize_url,
+    select_queries,
+)
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 from daiku.tools.web.client import SearchOutcome, Web
-from daiku.tools.web.extract import Page
+from daiku.tools.web.extract import WebPage
 from daiku.tools.web.public_web import FetchProblem
 
-RESULTS, MAX_RESULTS = 6, 20
-PART = 24_000
+DEFAULT_RESULTS, MAX_RESULTS = 6, 20
+PART_LENGTH = 24_000
 """Characters of a page in one answer of web/fetch."""
-SOURCES = 4
-"""Sources that research keeps for each question; the best one is opened."""
+SOURCES_PER_QUERY = 4
+"""Sources per question of web/research. The best one is opened."""
 
 
 class SearchArgs(Args):
     query: str = Field(min_length=1, max_length=1000, description="words, with names and versions")
-    limit: int = Field(default=RESULTS, ge=1, le=MAX_RESULTS, description="results; 6 without it")
+    limit: int = Field(default=DEFAULT_RESULTS, ge=1, le=MAX_RESULTS, description="results; 6 without it")
 
 
 class FetchArgs(Args):
-    """`start` is the character to go on from, for long pages."""
+    """`start`: the character to continue from, for long pages."""
 
     url: str = Field(min_length=1, description="http or https, a public address")
     start: int = Field(default=0, ge=0, description="character to go on from")
 
 
-def _first_three(value: Any) -> Any:
-    """More than three questions are cut, not refused (R0.46)."""
+def _limit_queries(value: Any) -> Any:
+    """Cut more than three questions instead of rejecting them (R0.46)."""
     if isinstance(value, list) and all(isinstance(q, str) for q in value):  # pyright: ignore[reportUnknownVariableType]  # checked here
-        return distinct_queries(value)  # pyright: ignore[reportUnknownArgumentType]  # likewise
+        return select_queries(value)  # pyright: ignore[reportUnknownArgumentType]  # likewise
     return value  # pyright: ignore[reportUnknownVariableType]  # likewise
 
 
 class ResearchArgs(Args):
-    queries: Annotated[tuple[str, ...], BeforeValidator(_first_three)] = Field(
+    queries: Annotated[tuple[str, ...], BeforeValidator(_limit_queries)] = Field(
         min_length=1, max_length=MAX_QUERIES, description="one to three questions"
     )
 
 
-def web_tools(web: Web) -> tuple[Tool, ...]:
-    """The tools over one `web`."""
+def build_web_tools(web: Web) -> tuple[Tool, ...]:
+    """Build the tools that use `web`."""
 
     async def search(args: SearchArgs, context: ToolContext) -> ToolResult:
-        """Hits of the search engine; one that cannot be reached is a notice and an empty list."""
-        found = await web.search(args.query, args.limit, context.config.research)
-        if found.problem:
-            _notice(found.problem, context)
-        results = [result.model_dump() for result in found.results]
-        data: dict[str, Any] = {"query": args.query, "engine": found.engine, "results": results}
-        return ToolResult(ok=True, text=_hits(args.query, found), data=data, untrusted=bool(found.results))
+        """Search the web; an unreachable engine causes a notice and an empty list."""
+        outcome = await web.search(args.query, args.limit, context.config.research)
+        if outcome.problem:
+            _emit_notice(outcome.problem, context)
+        results = [result.model_dump() for result in outcome.results]
+        data: dict[str, Any] = {"query": args.query, "engine": outcome.engine, "results": results}
+        hits = _format_hits(args.query, outcome)
+        return ToolResult(ok=True, text=hits, data=data, untrusted=bool(outcome.results))
 
     async def fetch(args: FetchArgs, context: ToolContext) -> ToolResult:
-        """One page; another site that it leads to is told, and fetched only when it was asked for."""
-        anywhere = context.config.approvals.network == "allow"
-        page = await web.page(args.url, context.may_reach or (lambda _: anywhere))
+        """Fetch one page; a redirect to another site is only reported."""
+        allows_any = context.config.approvals.network == "allow"
+        page = await web.read_page(args.url, context.may_reach or (lambda _: allows_any))
         if isinstance(page, FetchProblem):
             hint = f" Call web__fetch with {page.moved} if you want that." if page.moved else ""
-            return failed(f"{args.url} was not fetched: {page.why}.{hint}")
-        return _part(page, args.start)
+            return build_failure(f"{args.url} was not fetched: {page.why}.{hint}")
+        return _format_part(page, args.start)
 
     async def research(args: ResearchArgs, context: ToolContext) -> ToolResult:
-        """Search for each question, open the best page of each."""
-        return await _research(web, args.queries, context)
+        """Search for each question, and open the best page of each."""
+        return await _run_research(web, args.queries, context)
 
     async def preview_fetch(args: FetchArgs, _context: ToolContext) -> Preview | ToolResult:
-        """The address as it will be asked for, its host in ASCII; or why it never will."""
-        place = web.road.place(args.url)
-        return (
-            failed(f"{args.url} was not fetched: {place}.") if isinstance(place, str) else Preview(place.url)
-        )
+        """Show the URL that will be requested, with its host in ASCII, or the reason that it is not."""
+        place = web.http.check_url(args.url)
+        if isinstance(place, str):
+            return build_failure(f"{args.url} was not fetched: {place}.")
+        return Preview(place.url)
 
     return (
         Tool(
@@ -112,99 +113,105 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
     )  # fmt: skip
 
 
-async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
+async def _run_research(web: Web, queries: tuple[str, ...], context: ToolContext) -> ToolResult:
     problems: list[Text] = []
     hits: dict[str, tuple[SearchResult, ...]] = {}
-    for query in queries:  # one after the other: engines shut out who asks side by side
-        found = await web.search(query, SOURCES, context.config.research)
-        hits[query] = found.results
-        if found.problem:
-            problems.append(found.problem)
+    for query in queries:  # sequential, because engines block parallel requests
+        outcome = await web.search(query, SOURCES_PER_QUERY, context.config.research)
+        hits[query] = outcome.results
+        if outcome.problem:
+            problems.append(outcome.problem)
             break
-    kept = _each_once(hits)
-    best = {query: results[0].url for query, results in kept.items() if results}
+    results_by_query = _drop_duplicates(hits)
+    best_urls = {query: results[0].url for query, results in results_by_query.items() if results}
     pages = dict(
         zip(
-            best, await asyncio.gather(*(web.page(url, lambda _: True) for url in best.values())), strict=True
+            best_urls,
+            await asyncio.gather(*(web.read_page(url, lambda _: True) for url in best_urls.values())),
+            strict=True,
         )
     )
     findings: list[Finding] = []
-    for query, results in kept.items():
+    for query, results in results_by_query.items():
         for number, result in enumerate(results):
             page = pages[query] if number == 0 else None
-            findings.append(_finding(query, result, page))
+            findings.append(_build_finding(query, result, page))
             if isinstance(page, FetchProblem):
                 problems.append(text("web.not_opened", url=result.url, why=page.why))
     for problem in problems:
-        _notice(problem, context)
-    done = Research(queries=queries, results=tuple(findings))
-    sources = sources_text(queries, done.results, tuple(problems))
+        _emit_notice(problem, context)
+    merged = Research(queries=queries, results=tuple(findings))
+    sources = format_sources(queries, merged.results, tuple(problems))
     if not findings:
         sources = joined("paragraphs", [sources, text("web.go_on_without")])
-    data: JsonObject = {**done.model_dump(mode="json"), SOURCES_KEY: as_json(sources)}
-    said = findings_text(sources, done.results)
-    return ToolResult(ok=True, text=said, data=data, untrusted=bool(findings))
+    data: JsonObject = {**merged.model_dump(mode="json"), SOURCES_KEY: as_json(sources)}
+    model_text = format_findings(sources, merged.results)
+    return ToolResult(ok=True, text=model_text, data=data, untrusted=bool(findings))
 
 
-def _each_once(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[SearchResult]]:
-    """Each page under the first question that found it."""
-    seen: set[str] = set()
-    kept: dict[str, list[SearchResult]] = {}
+def _drop_duplicates(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, list[SearchResult]]:
+    """Keep each page only under the first question that found it."""
+    seen_pages: set[str] = set()
+    unique: dict[str, list[SearchResult]] = {}
     for query, results in hits.items():
-        new = [result for result in results if page_identity(result.url) not in seen]
-        seen.update(page_identity(result.url) for result in new)
-        kept[query] = new
-    return kept
+        new = [result for result in results if normalize_url(result.url) not in seen_pages]
+        seen_pages.update(normalize_url(result.url) for result in new)
+        unique[query] = new
+    return unique
 
 
-def _finding(query: str, result: SearchResult, page: Page | FetchProblem | None) -> Finding:
-    if not isinstance(page, Page) or not page.text:
+def _build_finding(query: str, result: SearchResult, page: WebPage | FetchProblem | None) -> Finding:
+    if not isinstance(page, WebPage) or not page.text:
         return Finding(query=query, url=result.url, title=result.title, text=result.text)
-    text = page.text if len(page.text) <= PAGE_PART else page.text[:PAGE_PART].rsplit("\n", 1)[0] + "\n…"
+    text = (
+        page.text if len(page.text) <= MAX_PAGE_PART else page.text[:MAX_PAGE_PART].rsplit("\n", 1)[0] + "\n…"
+    )
     return Finding(query=query, url=page.url, title=page.title or result.title, text=text)
 
 
-def _hits(query: str, found: SearchOutcome) -> str:
-    if found.problem:
-        return f"Nothing was looked up for “{query}”: {found.problem} {text('web.go_on_without')}"
-    if not found.results:
-        return f"{found.engine} found nothing for “{query}”. Try other words."
-    return f"Results of {found.engine} for “{query}”:\n{results_text(found.results)}"
+def _format_hits(query: str, outcome: SearchOutcome) -> str:
+    if outcome.problem:
+        return f"Nothing was looked up for “{query}”: {outcome.problem} {text('web.go_on_without')}"
+    if not outcome.results:
+        return f"{outcome.engine} found nothing for “{query}”. Try other words."
+    return f"Results of {outcome.engine} for “{query}”:\n{format_results(outcome.results)}"
 
 
-def _part(page: Page, start: int) -> ToolResult:
+def _format_part(page: WebPage, start: int) -> ToolResult:
     if start and start >= len(page.text):
-        return failed(f"{page.url} has {len(page.text)} characters; start at {start} is behind its end.")
-    part = page.text[start : start + PART]
-    if start + PART < len(page.text) and (line_end := part.rfind("\n", PART // 2)) > 0:
+        return build_failure(
+            f"{page.url} has {len(page.text)} characters; start at {start} is behind its end."
+        )
+    part = page.text[start : start + PART_LENGTH]
+    if start + PART_LENGTH < len(page.text) and (line_end := part.rfind("\n", PART_LENGTH // 2)) > 0:
         part = part[: line_end + 1]
     lines = [f"Source: {page.url}", f"Title: {page.title}" if page.title else ""]
     if page.by_proxy:
         lines.append(
             "Note: a proxy looked the name up; that its address is a public one was not checked here."
         )
-    rest = len(page.text) - start - len(part)
-    ends: list[str] = []
-    if rest > 0:
-        ends.append(f"({rest} more characters: web__fetch with start={start + len(part)}.)")
-    if page.cut and rest <= 0:
-        ends.append("(The page is longer than what is read of one.)")
+    remaining = len(page.text) - start - len(part)
+    notes: list[str] = []
+    if remaining > 0:
+        notes.append(f"({remaining} more characters: web__fetch with start={start + len(part)}.)")
+    if page.cut and remaining <= 0:
+        notes.append("(The page is longer than what is read of one.)")
     text = "\n".join(line for line in lines if line) + f"\n\n{part or '(The page has no text.)'}"
     data: dict[str, Any] = {"url": page.url, "title": page.title, "length": len(page.text), "start": start}
-    return ToolResult(ok=True, text="\n\n".join([text, *ends]), data=data, untrusted=True)
+    return ToolResult(ok=True, text="\n\n".join([text, *notes]), data=data, untrusted=True)
 
 
-def _notice(problem: Text, context: ToolContext) -> None:
+def _emit_notice(problem: Text, context: ToolContext) -> None:
     context.emit(Notice(level="warning", text=text("web.notice", what=problem)))
 
 
 async def _preview_search(args: SearchArgs, context: ToolContext) -> Preview:
-    """The question, and who will read it."""
+    """Show the question and the engine that receives it."""
     return Preview(f"{args.query}\n\n→ {context.config.research.engine}", text("guard.remember_search"))
 
 
 async def _preview_research(args: ResearchArgs, context: ToolContext) -> Preview:
-    """All questions, who will read them, and that pages are opened."""
+    """Show all questions, the engine, and that pages are opened."""
     questions = "\n".join(f"{number}. {query}" for number, query in enumerate(args.queries, 1))
     engine = context.config.research.engine
     return Preview(f"{questions}\n\n→ {engine}, then the best page of each", text("guard.remember_research"))

@@ -1,1 +1,1 @@
-"""Tools about the work itself: plans, tasks, handoffs."""
+"""Tools for the work itself: plans, tasks, handoffs."""

@@ -1,1 +1,1 @@
-"""Traces of runs, written and sent while they happen: files, and spans to a collector."""
+"""Traces written and sent while runs happen: files, and spans for a collector."""

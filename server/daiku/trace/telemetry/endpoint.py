@@ -1,4 +1,4 @@
-"""The address of a collector: what is wrong with it, what it means, and the headers that go along."""
+"""Address of an OTLP collector: validation, default path, and headers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from daiku.texts.text import NO_TEXT, Text, text
 PATH = "/v1/traces"
 GRPC_PORT = 4317
 OTLP_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
-"""The usual variable for the headers that a collector wants, such as `authorization=Bearer%20…`."""
+"""Standard variable for headers of a collector, such as `authorization=Bearer%20…`."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A collector: the whole address to send to (of gRPC host and port), how, and with what headers."""
+    """A collector: its address (for gRPC: host and port), protocol, and headers."""
 
     target: str
     grpc: bool = False
@@ -28,21 +28,21 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 
     @property
-    def shown(self) -> str:
-        """The address without what may be secret in it."""
+    def display_address(self) -> str:
+        """Address without parts that may be secret."""
         return self.target.partition("?")[0]
 
 
 def endpoint_problem(address: str) -> Text:
-    """What is wrong with a collector's address; empty where nothing is."""
+    """Return what is wrong with a collector's address; empty if it is valid."""
     try:
         parts = urlsplit(address)
-        right = (
+        is_valid = (
             parts.scheme in ("http", "https", "grpc", "grpcs") and bool(parts.hostname) and parts.port != 0
         )
     except ValueError:
-        right, parts = False, None
-    if not right or parts is None:
+        is_valid, parts = False, None
+    if not is_valid or parts is None:
         return text("trace.address", address=repr(address.rpartition("@")[2]))
     if parts.scheme.startswith("grpc") and importlib.util.find_spec("grpc") is None:
         return text("trace.no_grpc")
@@ -50,29 +50,31 @@ def endpoint_problem(address: str) -> Text:
 
 
 def parse_endpoint(address: str, headers: Mapping[str, str] = NOTHING) -> Endpoint:
-    """Parse a collector's address (checked by `endpoint_problem`): default path, credentials as a header."""
+    """Parse a collector's address (validated by `endpoint_problem`); credentials become a header."""
     parts = urlsplit(address)
     place = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     if parts.port is not None:
         place += f":{parts.port}"
-    given = {**_login(parts), **headers}
+    all_headers = {**_auth_headers(parts), **headers}
     if parts.scheme.startswith("grpc"):
         place = place if parts.port is not None else f"{place}:{GRPC_PORT}"
-        return Endpoint(place, grpc=True, secure=parts.scheme == "grpcs", headers=given)
+        return Endpoint(place, grpc=True, secure=parts.scheme == "grpcs", headers=all_headers)
     path = parts.path if parts.path not in ("", "/") else PATH
-    return Endpoint(urlunsplit((parts.scheme, place, path, parts.query, "")), headers=given)
+    return Endpoint(urlunsplit((parts.scheme, place, path, parts.query, "")), headers=all_headers)
 
 
-def headers_of(value: str) -> Mapping[str, str]:
-    """The headers of such a variable: `name=value` pairs between commas, URL-encoded."""
+def parse_headers(value: str) -> Mapping[str, str]:
+    """Parse the headers of a variable: comma-separated `name=value` pairs, URL-encoded."""
     pairs = (part.partition("=") for part in value.split(","))
     return {
-        name.strip().lower(): unquote(given.strip()) for name, mark, given in pairs if mark and name.strip()
+        name.strip().lower(): unquote(value_part.strip())
+        for name, equals, value_part in pairs
+        if equals and name.strip()
     }
 
 
-def _login(parts: SplitResult) -> dict[str, str]:
+def _auth_headers(parts: SplitResult) -> dict[str, str]:
     if parts.username is None:
         return {}
-    both = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-    return {"authorization": f"Basic {base64.b64encode(both).decode('ascii')}"}
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return {"authorization": f"Basic {base64.b64encode(credentials).decode('ascii')}"}

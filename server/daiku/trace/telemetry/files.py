@@ -1,4 +1,4 @@
-"""The trace files: lines added to the file of their session, each whole or not at all; private to their owner."""
+"""Trace files: lines are appended atomically to the file of their session, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from daiku.logs import take_lock
 
 ONE_FILE = (".jsonl", ".ndjson", ".json")
 LOCKED_BYTE = 2**31 - 2
-"""Offset of the byte that a writer locks on Windows: behind all lines, so that readers are not locked out."""
+"""Offset of the byte that a writer locks on Windows: after all lines, so that readers are not blocked."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """Trace files: one a session in a folder, or one for all if `path` ends in `.jsonl`. Blocking; raises OSError."""
+    """Trace files: one per session in a folder, or one for all if `path` ends in `.jsonl`.
+
+    Methods block and raise OSError."""
 
     path: Path
 
     def of(self, session: str) -> Path:
-        """The file of `session`."""
-        return self.path if self._one else self.path / f"{session}.jsonl"
+        """Return the file of `session`."""
+        return self.path if self._is_single_file else self.path / f"{session}.jsonl"
 
     @property
-    def _one(self) -> bool:
+    def _is_single_file(self) -> bool:
         return self.path.suffix in ONE_FILE
 
     def add(self, session: str, lines: str) -> None:
-        """Append complete lines to the file of `session`: all of them, or none if the disk is full. Other processes wait."""
+        """Append complete lines to the file of `session`: all of them, or none if the disk is full.
+
+        Other processes wait."""
         data, written = lines.encode("utf-8", "replace"), 0
         handle = self._open(self.of(session), os.O_RDWR | os.O_APPEND)
         os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
@@ -37,7 +41,7 @@ class TraceFiles:
             take_lock(handle)
         size = os.lseek(handle, 0, os.SEEK_END)
         try:
-            if size and _byte_at(handle, size - 1) != b"\n":  # half a line of a process that was killed
+            if size and _byte_at(handle, size - 1) != b"\n":  # a partial line of a killed process
                 data = b"\n" + data
             while written < len(data):
                 written += os.write(handle, data[written:])
@@ -49,8 +53,8 @@ class TraceFiles:
             os.close(handle)
 
     def rewrite(self, session: str, lines: str) -> None:
-        """Replace the file of `session` atomically; nothing if all sessions share one file."""
-        if self._one:
+        """Replace the file of `session` atomically; do nothing if all sessions share one file."""
+        if self._is_single_file:
             return
         path = self.of(session)
         part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -64,12 +68,12 @@ class TraceFiles:
             raise
 
     def forget(self, session: str) -> None:
-        """Delete the file of `session`, where it has one of its own."""
-        if not self._one:
+        """Delete the file of `session`, unless all sessions share one file."""
+        if not self._is_single_file:
             self.of(session).unlink(missing_ok=True)
 
     def _open(self, path: Path, how: int) -> int:
-        """The file is readable by its owner only, whatever the umask."""
+        """Open the file, readable only by its owner regardless of the umask."""
         flags = os.O_CREAT | how | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
             handle = os.open(path, flags, 0o600)

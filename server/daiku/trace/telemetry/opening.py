@@ -1,4 +1,4 @@
-"""Opens the trace that settings ask for, and says what ends it."""
+"""Opening and closing of the trace that the settings request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
+from daiku.trace.telemetry.endpoint import OTLP_HEADERS, parse_headers
 
 if TYPE_CHECKING:
     from daiku.trace.telemetry.logger import TraceLogger
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 def open_trace(
     folder: Path | None, endpoint: str, content: bool, environ: Mapping[str, str]
 ) -> TraceLogger | None:
-    """The trace of this process's runs: files in `folder`, and spans where an `endpoint` is set; None: neither."""
+    """Return the trace of this process: files in `folder`, and spans for `endpoint`; None if neither is set."""
     if folder is None and not endpoint:
         return None
     from daiku.trace.telemetry.logger import TraceLogger  # when used
 
-    headers = headers_of(environ.get(OTLP_HEADERS, ""))
+    headers = parse_headers(environ.get(OTLP_HEADERS, ""))
     return TraceLogger(folder, otlp_endpoint=endpoint, otlp_headers=headers, content=content)
 
 
-def end_of_trace(trace: TraceLogger | None, given: TraceLogger | None) -> Callable[[], object]:
-    """What ends a trace with its App: one that was given stays open."""
+def closer_of_trace(trace: TraceLogger | None, external: TraceLogger | None) -> Callable[[], object]:
+    """Return the function that ends the trace with its App; an `external` trace stays open."""
     if trace is None:
         return bool
-    return trace.flush if trace is given else trace.close
+    return trace.flush if trace is external else trace.close

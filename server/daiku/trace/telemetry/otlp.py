@@ -1,4 +1,4 @@
-"""Spans as the protobuf message that OTLP sends, built from opentelemetry-proto's classes."""
+"""Spans as OTLP protobuf messages, built from opentelemetry-proto's classes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from daiku.core.traces.genai import Attribute, describe
-from daiku.core.traces.spans import Span
+from daiku.trace.rules.genai import Attribute, describe
+from daiku.trace.rules.spans import Span
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KIND = {"internal": trace_pb2.Span.SPAN_KIND_INTERNAL, "client": trace_pb2.Span.SPAN_KIND_CLIENT}
@@ -21,11 +21,12 @@ _INT64_MAX = 2**63 - 1
 
 
 def encode_spans(spans: Sequence[Span], *, version: str, content: bool = False) -> bytes:
-    """Encode ended spans as one request. Ids derive from runs and calls, so that a resumed run stays one trace."""
-    service = _attributes((("service.name", "daiku"), ("service.version", version)))
+    """Encode ended spans as one request. Ids derive from runs and calls, so that a resumed run stays one
+    trace."""
+    service = _encode_attributes((("service.name", "daiku"), ("service.version", version)))
     scope = trace_pb2.ScopeSpans(
         scope=InstrumentationScope(name="daiku", version=version),
-        spans=[_span(span, content=content) for span in spans],
+        spans=[_encode_span(span, content=content) for span in spans],
     )
     resource = trace_pb2.ResourceSpans(resource=Resource(attributes=service), scope_spans=[scope])
     return ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString()
@@ -41,33 +42,33 @@ def span_id(key: str) -> bytes:
     return sha256(f"span {key}".encode()).digest()[:8]
 
 
-def _span(span: Span, *, content: bool) -> trace_pb2.Span:
-    described, start = describe(span, content=content), _nanoseconds(span.start)
+def _encode_span(span: Span, *, content: bool) -> trace_pb2.Span:
+    described, start = describe(span, content=content), _unix_nanoseconds(span.start)
     return trace_pb2.Span(
         trace_id=trace_id(span),
         span_id=span_id(span.key),
         parent_span_id=b"" if span.parent is None else span_id(span.parent),
-        name=_utf8(described.name),
+        name=_replace_surrogates(described.name),
         kind=_KIND[described.kind],
         start_time_unix_nano=start,
-        end_time_unix_nano=max(_nanoseconds(span.end or span.start), start),
-        attributes=_attributes(described.attributes),
+        end_time_unix_nano=max(_unix_nanoseconds(span.end or span.start), start),
+        attributes=_encode_attributes(described.attributes),
         status=trace_pb2.Status(code=trace_pb2.Status.STATUS_CODE_ERROR) if described.failed else None,
         flags=trace_pb2.SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK,
     )
 
 
 @lru_cache(64)
-def _nanoseconds(time: str) -> int:
+def _unix_nanoseconds(time: str) -> int:
     """Return a chunk's time in nanoseconds since 1970, without rounding."""
     return (datetime.fromisoformat(time) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _attributes(attributes: Iterable[tuple[str, Attribute]]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=_value(value)) for key, value in attributes]
+def _encode_attributes(attributes: Iterable[tuple[str, Attribute]]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=_encode_value(value)) for key, value in attributes]
 
 
-def _value(value: Attribute) -> AnyValue:
+def _encode_value(value: Attribute) -> AnyValue:
     match value:
         case bool():
             return AnyValue(bool_value=value)
@@ -76,9 +77,9 @@ def _value(value: Attribute) -> AnyValue:
         case float():
             return AnyValue(double_value=value)
         case str():
-            return AnyValue(string_value=_utf8(value))
+            return AnyValue(string_value=_replace_surrogates(value))
 
 
-def _utf8(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which protobuf refuses."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Sends spans to a collector from a thread of its own, and drops them where that does not keep up."""
+"""Sender of spans to a collector, in its own thread; drops spans if the collector is too slow."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import cast
 
-from daiku.core.traces.spans import Span
+from daiku.trace.rules.spans import Span
 from daiku.trace.telemetry.endpoint import Endpoint
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+"""gRPC method of an OTLP export."""
 TRY_LATER = frozenset((408, 425, 429, 500, 502, 503, 504))
+"""HTTP status codes after which a retry can succeed."""
 MOST_ANSWERED = 65_536
+"""Bytes of a response that are read, at most."""
 
 Send = Callable[[bytes, float], None]
-"""Sends one request within so many seconds. Raises NotSent."""
+"""Sends one request with a timeout in seconds. Raises NotSent."""
 
 
 class NotSent(Exception):
-    """The collector did not take the spans. `lasting`: it will not take them later either. `pause`: seconds of its
-    `Retry-After` header."""
+    """The collector did not accept the spans.
+
+    `lasting`: a retry cannot succeed. `pause`: seconds of its `Retry-After` header."""
 
     def __init__(self, why: str, *, lasting: bool = False, pause: float = 0.0) -> None:
         super().__init__(why)
@@ -33,17 +37,17 @@ class NotSent(Exception):
 
 
 def open_collector(to: Endpoint) -> Send:
-    """The way to a collector. What it needs is loaded here: call it in the thread that sends."""
-    return _over_grpc(to) if to.grpc else _over_http(to)
+    """Return the function that sends to a collector. Imports its libraries; call it in the sending thread."""
+    return _open_grpc(to) if to.grpc else _open_http(to)
 
 
-def _over_http(to: Endpoint) -> Send:
-    # Loaded in the thread that sends: most processes send nothing.
+def _open_http(to: Endpoint) -> Send:
+    # Imported in the sending thread: most processes send nothing.
     import http.client
     import urllib.error
     import urllib.request
 
-    from daiku.core.text.retryafter import parse_retry_after  # likewise: it loads `email`
+    from daiku.texts.rules.retryafter import parse_retry_after  # likewise: it imports email.utils
 
     headers = {"content-type": "application/x-protobuf", "user-agent": "daiku", **to.headers}
 
@@ -66,8 +70,8 @@ def _over_http(to: Endpoint) -> Send:
     return send
 
 
-def _over_grpc(to: Endpoint) -> Send:
-    import grpc  # an optional extra, and 40 ms: only where spans go over gRPC
+def _open_grpc(to: Endpoint) -> Send:
+    import grpc  # an optional extra that takes 40 ms to import
 
     options = (("grpc.enable_retries", 0), ("grpc.primary_user_agent", "daiku"))
     channel = (
@@ -75,7 +79,7 @@ def _over_grpc(to: Endpoint) -> Send:
         if to.secure
         else grpc.insecure_channel(to.target, options)
     )
-    # Bytes in, bytes out: the message is encoded already.
+    # The message is already encoded: bytes in, bytes out.
     export = cast("Callable[..., bytes]", channel.unary_unary(METHOD))
     metadata = tuple((name.lower(), value) for name, value in to.headers.items())
     lasting = (
@@ -96,27 +100,29 @@ def _over_grpc(to: Endpoint) -> Send:
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 4096
-"""Spans that wait to be sent; of more the oldest are dropped."""
+"""Spans in the queue, at most; further ones are dropped."""
 MOST_AT_ONCE, WITH_CONTENT, AS_A_TRIAL = 256, 32, 8
-"""Spans of one request; with content (collectors take 4 MB); of the first one, and after a failure."""
+"""Spans per request, at most: without content, with content (collectors accept 4 MB), and in a first request."""
 GATHER_SECONDS = 0.25
-"""Spans that end within this time travel together."""
+"""Seconds of debounce: spans that end within it are sent together."""
 REQUEST_SECONDS = 10.0
+"""Timeout of a request in seconds."""
 TRIAL_SECONDS = 3.0
+"""Timeout of the connection test in seconds."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds until a retry, doubled each time. At the end there is no retry within the first pause."""
+"""Seconds of backoff before a retry, doubled each time. `close` does not retry within the first one."""
 LONGEST_RETRY_AFTER = 120.0
 """Maximum pause in seconds for a `Retry-After` header."""
 SLOW = 0.3
-"""Seconds above which an answer is slow."""
+"""Seconds above which a response is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004
-"""Seconds that the last spans are given at the end, where the collector answers in time, and where it does not."""
+"""Seconds that `close` waits for the last spans: if the collector responds in time, and if it does not."""
 SHARE = 0.003
-"""Of the time since the first span, so much is waited at the end for a slow collector, where that is more."""
+"""Share of the time since the first span that `close` waits for a slow collector, if more than LEAST_WAIT."""
 
 
 class SpanSender:
-    """Sends ended spans to `to`: `offer` never waits. `content`: what was said and done goes along."""
+    """Sends ended spans to the collector `to`. `content`: messages and arguments are included."""
 
     def __init__(
         self,
@@ -128,23 +134,23 @@ class SpanSender:
         most: int = MOST_WAITING,
     ) -> None:
         self.dropped = 0
-        """Spans that the collector never got."""
+        """Spans that were not sent."""
         self.sent = 0
         self._to, self._version, self._content, self._reach, self._most = to, version, content, reach, most
         self._offered: deque[Span] = deque()
         self._waiting: deque[Span] = deque()
         self._some, self._enough, self._end = Event(), Event(), Event()
-        """What the thread waits for: a first span, a full request, the end. Waking it for each span costs too much."""
-        self._asked_since: float | None = None
+        """Signals for the thread: a first span, a full request, the end. Waking it for each span costs too much."""
+        self._requested_at: float | None = None
         self._began = 0.0
-        self._answers = self._slow = self._told = self._closed = False
+        self._answers = self._slow = self._has_warned = self._closed = False
         self._counting = Lock()
-        """Held while spans are counted: the thread may be at its last ones when the end has waited long enough."""
+        """Held while spans are counted: the thread may still send its last ones when `close` stops waiting."""
         self._retry_at = float("-inf")
         self._thread: Thread | None = None
 
     def offer(self, spans: Iterable[Span]) -> None:
-        """Let these be sent. To be called from one thread."""
+        """Queue these spans. Must be called from one thread."""
         for span in spans:
             if len(self._offered) + len(self._waiting) >= self._most:
                 self.dropped += 1
@@ -161,11 +167,11 @@ class SpanSender:
 
     @property
     def address(self) -> str:
-        """Where the spans go, without what may be secret in it."""
-        return self._to.shown
+        """Address of the collector without parts that may be secret."""
+        return self._to.display_address
 
-    def try_out(self) -> str:
-        """Send a request without spans; why the collector did not take it, empty where it did."""
+    def test_connection(self) -> str:
+        """Send a request without spans; return why the collector refused it, empty if it accepted."""
         try:
             self._reach(self._to)(b"", TRIAL_SECONDS)
         except NotSent as error:
@@ -173,27 +179,29 @@ class SpanSender:
         return ""
 
     def close(self) -> None:
-        """Send what is left, and wait for it a second at most; hardly at all for a collector that is slow or gone."""
+        """Send the rest within a second; a slow or unreachable collector gets much less."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
         self._end.set()
         self._enough.set()
         self._some.set()
-        began = monotonic()
-        while thread.is_alive() and monotonic() - began < self._patience():
+        start = monotonic()
+        while thread.is_alive() and monotonic() - start < self._closing_seconds():
             thread.join(0.004)
-        with self._counting:  # what is left now is lost
+        with self._counting:  # the rest is lost
             self.dropped += len(self._offered) + len(self._waiting)
             self._closed = True
-        self._told = True
+        self._has_warned = True
         if self.dropped:
-            logger.warning("%d spans did not reach %s, %d did", self.dropped, self._to.shown, self.sent)
+            logger.warning(
+                "%d spans did not reach %s, %d did", self.dropped, self._to.display_address, self.sent
+            )
 
-    def _patience(self) -> float:
-        """Seconds that the end may take."""
-        asked = self._asked_since
-        if not self._slow and (asked is None or monotonic() - asked < SLOW):
+    def _closing_seconds(self) -> float:
+        """Return the seconds that `close` may take."""
+        requested_at = self._requested_at
+        if not self._slow and (requested_at is None or monotonic() - requested_at < SLOW):
             return LAST_WAIT
         return max(LEAST_WAIT, min(LAST_WAIT, SHARE * (monotonic() - self._began)))
 
@@ -201,72 +209,74 @@ class SpanSender:
 
     def _work(self) -> None:
         try:
-            send, pause, over = self._reach(self._to), FIRST_PAUSE, False
-            while not over:
-                over = self._gather()
+            send, pause, is_over = self._reach(self._to), FIRST_PAUSE, False
+            while not is_over:
+                is_over = self._gather()
                 while self._waiting and not self._closed:
-                    if over and monotonic() < self._retry_at:
+                    if is_over and monotonic() < self._retry_at:
                         return
                     if self._send(send):
                         pause = FIRST_PAUSE
-                    elif over:
+                    elif is_over:
                         return
                     else:
-                        over = self._rest(max(pause, self._retry_at - monotonic()))
+                        is_over = self._back_off(max(pause, self._retry_at - monotonic()))
                         pause = min(pause * 2, LONGEST_PAUSE)
-        except Exception:  # the thread's boundary: tracing never takes a run along
-            logger.exception("spans are no longer sent to %s", self._to.shown)
+        except Exception:  # the thread's boundary: tracing must not end a run
+            logger.exception("spans are no longer sent to %s", self._to.display_address)
 
     def _gather(self) -> bool:
-        """Wait for spans, and for others that end soon after the first; whether these are the last."""
+        """Wait for spans and debounce; return True if these are the last."""
         self._some.wait()
         self._enough.wait(GATHER_SECONDS)
         return self._take()
 
-    def _rest(self, seconds: float) -> bool:
-        """Pause before the collector is tried again, while spans go on gathering; whether the end came meanwhile."""
+    def _back_off(self, seconds: float) -> bool:
+        """Back off before a retry while spans are queued; return True if the end came meanwhile."""
         self._end.wait(seconds)
         return self._take()
 
     def _take(self) -> bool:
-        """Take over what was offered; whether nothing comes any more."""
-        over = self._end.is_set()
-        if not over:
+        """Move the offered spans to the waiting ones; return True if no more will come."""
+        is_over = self._end.is_set()
+        if not is_over:
             self._some.clear()
             self._enough.clear()
         with self._counting:
             while self._offered:
                 self._waiting.append(self._offered.popleft())
-        return over
+        return is_over
 
     def _send(self, send: Send) -> bool:
-        """Send the oldest spans; whether the collector is done with them."""
-        usual = WITH_CONTENT if self._content else MOST_AT_ONCE
-        batch = list(islice(self._waiting, usual if self._answers else AS_A_TRIAL))
+        """Send the oldest spans; return True if they need no retry."""
+        batch_size = WITH_CONTENT if self._content else MOST_AT_ONCE
+        batch = list(islice(self._waiting, batch_size if self._answers else AS_A_TRIAL))
         from daiku.trace.telemetry.otlp import encode_spans  # when used: 60 ms, in the thread that sends
 
         body = encode_spans(batch, version=self._version, content=self._content)
-        self._asked_since = began = monotonic()
+        self._requested_at = start = monotonic()
         try:
             send(body, REQUEST_SECONDS)
         except NotSent as error:
             self._answers, self._slow = False, True
-            if not self._told:  # once; not after the end either
-                self._told = True
-                logger.warning("spans do not reach %s (%s); they are counted", self._to.shown, error)
+            if not self._has_warned:  # once, and not after the end
+                self._has_warned = True
+                logger.warning(
+                    "spans do not reach %s (%s); they are counted", self._to.display_address, error
+                )
             if error.lasting:
                 self._count(len(batch), sent=False)
             else:
                 self._retry_at = monotonic() + max(FIRST_PAUSE, min(error.pause, LONGEST_RETRY_AFTER))
             return error.lasting
         finally:
-            self._asked_since = None
-        self._answers, self._slow = True, monotonic() - began > SLOW
+            self._requested_at = None
+        self._answers, self._slow = True, monotonic() - start > SLOW
         self._count(len(batch), sent=True)
         return True
 
     def _count(self, spans: int, *, sent: bool) -> None:
-        """Count the oldest spans as sent or as dropped, unless the end has counted them already."""
+        """Count the oldest spans as sent or as dropped, unless `close` has counted them."""
         with self._counting:
             if self._closed:
                 return

@@ -5,13 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.insights.run_text import (
-    LONGEST,
-    chunks_of,
-    is_looked_at,
-    is_worth_a_look,
-    text_of_run,
-)
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     ApprovalGiven,
@@ -21,6 +14,13 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
     ToolCallEvent,
+)
+from daiku.playbook.rules.insights.run_text import (
+    LONGEST,
+    format_run,
+    has_reflection,
+    needs_reflection,
+    select_chunks,
 )
 from daiku.texts.text import Text
 from tests.playbook.happened import ran
@@ -53,7 +53,7 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
         ("r1", None, "coordinator", RunFinished(status="completed")),
         ("r3", None, "coordinator", RunStarted(prompt="Another thing.")),
     )
-    assert text_of_run(chunks_of(chunks, "r1")).split("\n") == [
+    assert format_run(select_chunks(chunks, "r1")).split("\n") == [
         "The person asked: Test it.",
         "coordinator handed work to runner: the tests",
         "runner was asked: the tests",
@@ -67,33 +67,33 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
 @given(st.lists(st.text(max_size=200).map(lambda text: text * 300), max_size=40))
 def test_it_is_never_longer_than_its_bound(outputs: list[str]) -> None:
     chunks = run(*(ran("make", 1, output) for output in outputs))
-    assert len(text_of_run(chunks)) <= LONGEST + 100  # the note of what was left out
+    assert len(format_run(chunks)) <= LONGEST + 100  # the note of what was left out
 
 
 def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
     noise = "\n".join(f"line {n}" for n in range(100_000))
-    whole = text_of_run(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
+    whole = format_run(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
     assert "AssertionError: 3 != 4" in whole
 
 
 def test_a_run_is_worth_a_look_where_it_shows_something() -> None:
-    assert is_worth_a_look(run(ran("make", 1)))
-    assert is_worth_a_look(run(used=("batc-00001",)))
+    assert needs_reflection(run(ran("make", 1)))
+    assert needs_reflection(run(used=("batc-00001",)))
     cited = RunFinished(status="completed", used_bullets=("batc-00001",))
-    assert not is_worth_a_look(session(("r1", None, "generator", cited)))
-    assert not is_worth_a_look(run(ran("make", 1), ran("make", 0)))
-    assert is_worth_a_look(run(ran("make", 0), ran("make", 1)))
-    assert is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once")))
-    assert not is_worth_a_look(run(ran("make", 0)))
-    assert not is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))
-    assert not is_worth_a_look(run(ran("make", 1))[:-1])
-    assert not is_worth_a_look([])
+    assert not needs_reflection(session(("r1", None, "generator", cited)))
+    assert not needs_reflection(run(ran("make", 1), ran("make", 0)))
+    assert needs_reflection(run(ran("make", 0), ran("make", 1)))
+    assert needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once")))
+    assert not needs_reflection(run(ran("make", 0)))
+    assert not needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))
+    assert not needs_reflection(run(ran("make", 1))[:-1])
+    assert not needs_reflection([])
 
 
 def test_a_look_on_record_is_seen_and_other_nested_runs_are_none() -> None:
     before = run(ran("make", 1))
     look = session(("r9", "r1", "reflector", RunStarted(prompt="")))
     work = session(("r9", "r1", "runner", RunStarted(prompt="")))
-    assert is_looked_at([*before, *look], "r1")
-    assert not is_looked_at([*before, *work], "r1")
-    assert not is_looked_at([*before, *look], "r2")
+    assert has_reflection([*before, *look], "r1")
+    assert not has_reflection([*before, *work], "r1")
+    assert not has_reflection([*before, *look], "r2")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from daiku.core.playbook.evidence.outcome import outcomes_of
-from daiku.core.playbook.lessons.curate import distinct
-from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.lessons.similar import near_duplicates
 from daiku.domain.playbook import Verdict
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
+from daiku.playbook.rules.evidence.outcome import judge_runs
+from daiku.playbook.rules.lessons.curate import merge_proposals
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.lessons.similar import are_near_duplicates
 from tests.playbook.world.attempts import Attempt
 
 
@@ -23,14 +23,16 @@ class Taught(NamedTuple):
 
 def taught_by(attempt: Attempt, also: str = "") -> tuple[Taught, ...]:
     """What our rule form learns from the attempt; where that is nothing, `also`, which it would not learn."""
-    found = distinct(reflect(attempt.chunks), near_duplicates)
+    found = merge_proposals(reflect(attempt.chunks), are_near_duplicates)
     return tuple(Taught(each.content, each.failed) for each in found) or ((Taught(also),) if also else ())
 
 
 def verdicts_of(attempt: Attempt) -> Mapping[str, Verdict]:
     """What our rules say that the attempt showed of each lesson that it was told and that it named."""
     return {
-        each.seen.bullet: each.seen.verdict for one in outcomes_of(attempt.chunks) for each in one.bullets
+        each.observation.bullet: each.observation.verdict
+        for one in judge_runs(attempt.chunks)
+        for each in one.bullets
     }
 
 

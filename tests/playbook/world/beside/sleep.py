@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from daiku.core.playbook.lessons.proposal import code_spans
+from daiku.playbook.rules.lessons.proposal import find_code_spans
 from tests.playbook.world.attempts import Attempt, Task
 from tests.playbook.world.beside.child import Child
 from tests.playbook.world.beside.known import Taught, taught_by, within
@@ -96,7 +96,7 @@ def newest_first(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _edit(lesson: Taught, lines: Sequence[str]) -> dict[str, str]:
-    about = next((each for each in lines if not set(lesson.failed).isdisjoint(code_spans(each))), None)
+    about = next((each for each in lines if not set(lesson.failed).isdisjoint(find_code_spans(each))), None)
     how = {"op": "add"} if about is None else {"op": "replace", "anchor": about}
     return {**how, "content": lesson.content, "rationale": "shown by a session"}
 

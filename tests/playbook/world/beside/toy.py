@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from daiku.core.playbook.lessons.proposal import code_spans
 from daiku.domain.events import RunFinished, RunStarted
 from daiku.domain.held import Lesson
+from daiku.playbook.rules.lessons.proposal import find_code_spans
 from tests.playbook.happened import ran, told
 from tests.playbook.world.attempts import Advises, Attempt, Step, Task, TellsLessons
 
@@ -23,7 +23,7 @@ COMMANDS = {
 def acts(asked: str, advice: Sequence[str]) -> list[str]:
     """The command that the advice names first for what is asked; without any the wrong guess."""
     choice = next(commands for words, commands in COMMANDS.items() if asked.startswith(words))
-    named = (found[0] for text in advice if (found := code_spans(text)))
+    named = (found[0] for text in advice if (found := find_code_spans(text)))
     return [next((each for each in named if each in choice), choice[0])]
 
 
@@ -36,7 +36,7 @@ def tried(task: Task, advice: tuple[str, ...], lessons: tuple[Lesson, ...] = ())
     """The task, done by what the advice says, and after a failure by the right command."""
     (first,) = acts(task.prompt, advice)
     right = next(commands[1] for words, commands in COMMANDS.items() if task.prompt.startswith(words))
-    followed = next((each for each in advice if code_spans(each)[:1] == (first,)), "")
+    followed = next((each for each in advice if find_code_spans(each)[:1] == (first,)), "")
     steps = [Step(first, 0 if first == right else 127, "", followed)]
     if first != right:
         steps.append(Step(right, 0, ""))

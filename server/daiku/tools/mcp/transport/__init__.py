@@ -1,1 +1,1 @@
-"""How the MCP SDK reaches a server: an owned child process or HTTP, and signing in over HTTP."""
+"""Transports of the MCP SDK: a child process or HTTP, and OAuth sign-in."""

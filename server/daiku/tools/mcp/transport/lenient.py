@@ -1,7 +1,7 @@
-"""A transport that repairs careless answers of a server, so that one bad tool or block never hides the others.
+"""A transport that repairs invalid answers, so that one bad tool or block does not hide the others.
 
-The SDK validates a page of tools, or the result of a call, as a unit. Here each member is looked at alone, before that:
-what is only careless is completed, what cannot be read is reduced to its text, and the rest passes unchanged.
+The SDK validates a page of tools, or the result of a call, as a unit. Here each member is checked alone first:
+small mistakes are fixed, an unreadable member is reduced to its text, and the rest is unchanged.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from daiku.domain.base import JsonObject
 
 Item: TypeAlias = "SessionMessage | Exception"
-"""What a transport receives: a message, or why one could not be read."""
+"""What a transport receives: a message, or the error that prevented reading one."""
 log = logging.getLogger(__name__)
 _BLOCK: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 
 
 @asynccontextmanager
-async def lenient_transport(transport: Transport) -> AsyncGenerator[TransportStreams]:
-    """Open `transport` with its answers repaired before the SDK validates them."""
+async def open_lenient_transport(transport: Transport) -> AsyncGenerator[TransportStreams]:
+    """Open `transport`, and repair its answers before the SDK validates them."""
     async with transport as (incoming, outgoing):
         yield _RepairedStream(incoming), outgoing
 
 
 class _RepairedStream:
-    """The stream of a server's messages, each repaired."""
+    """A server's message stream with each message repaired."""
 
     def __init__(self, inner: ReadStream[Item]) -> None:
         self._inner = inner
@@ -83,22 +83,22 @@ def repair_result(result: JsonObject) -> None:
 
 
 def _repair_tool(tool: JsonValue) -> JsonObject | None:
-    """Return the tool as the protocol wants it; None for one without a name, which nobody could call."""
+    """Return a valid tool; None without a name, because nobody could call it."""
     if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
         log.warning("a tool without a name was left out: %.200s", json.dumps(tool, default=str))
         return None
     schema = tool.get("inputSchema")
-    plain: JsonObject = {**(schema if isinstance(schema, dict) else {}), "type": "object"}
-    # Without an output schema the SDK does not refuse a result whose structured part does not fit: its text is usable.
-    kept = {key: value for key, value in tool.items() if key != "outputSchema"}
-    fixed: JsonObject = {**kept, "inputSchema": plain}
+    object_schema: JsonObject = {**(schema if isinstance(schema, dict) else {}), "type": "object"}
+    # With an output schema the SDK rejects results whose structured part does not match, although the text is usable.
+    members = {key: value for key, value in tool.items() if key != "outputSchema"}
+    fixed: JsonObject = {**members, "inputSchema": object_schema}
     try:
         types.Tool.model_validate(fixed, by_name=False)
     except ValidationError as error:
         log.warning("the tool %.100s is reduced to its name and arguments: %.500s", name, error)
         description = tool.get("description")
-        words: JsonObject = {"description": description} if isinstance(description, str) else {}
-        return {"name": name, **words, "inputSchema": plain}
+        description_member: JsonObject = {"description": description} if isinstance(description, str) else {}
+        return {"name": name, **description_member, "inputSchema": object_schema}
     return fixed
 
 
@@ -116,7 +116,7 @@ def _repair_call(result: JsonObject) -> None:
 
 
 def _repair_block(block: JsonValue) -> JsonValue:
-    """Return a block that can be read as it is, and any other one as its text."""
+    """Return a valid block unchanged, and any other one as text."""
     if isinstance(block, str):
         return {"type": "text", "text": block}
     try:

@@ -1,4 +1,4 @@
-"""Signing in to a server (OAuth): the SDK's flow, tokens in a private file, the answer on a loopback port."""
+"""OAuth sign-in to a server: the SDK's flow, tokens in a private file, the code on a loopback port."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from pydantic import AnyUrl, JsonValue
 
 from daiku.domain.base import JsonObject
 from daiku.texts.text import text
-from daiku.tools.mcp.definitions import digest_of
-from daiku.tools.mcp.launch import Launch, McpServerError, expand_env, token_file
+from daiku.tools.mcp.definitions import hash_text
+from daiku.tools.mcp.launch import Launch, McpServerError, expand_env, find_token_path
 
 SIGN_IN_SECONDS = 300.0
+"""Seconds to wait for the user's sign-in."""
 CALLBACK = "/callback"
 _PAGE = (
     "<!doctype html><meta charset=utf-8><title>Daiku</title><p>{text}</p>"
@@ -33,11 +34,11 @@ _PAGE = (
 
 
 class TokenFile:
-    """The SDK's TokenStorage over one file, 0600. `registered`: a client that the settings name."""
+    """The SDK's TokenStorage in one file of mode 0600. `registered`: the client that the settings name."""
 
     def __init__(self, home: Path, url: str, registered: OAuthClientInformationFull | None = None) -> None:
         self._registered = registered
-        self.path = token_file(home, url)
+        self.path = find_token_path(home, url)
 
     async def get_tokens(self) -> OAuthToken | None:
         return OAuthToken.model_validate(raw) if (raw := self._read().get("tokens")) else None
@@ -54,10 +55,10 @@ class TokenFile:
 
     def _read(self) -> JsonObject:
         try:
-            found = json.loads(self.path.read_text("utf-8"))
+            content = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON
+        return content if isinstance(content, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON
 
     def _write(self, key: str, value: JsonValue) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,32 +71,35 @@ class TokenFile:
 
 
 class Redirect:
-    """Waits on 127.0.0.1 for the browser to come back with the code. The port follows from the server's
-    address, because it stands in what was registered; it is open only while somebody signs in."""
+    """Receiver of the authorization code on 127.0.0.1.
+
+    The port is derived from the server's URL, because the registration contains it. It is open only during a
+    sign-in.
+    """
 
     def __init__(self, url: str) -> None:
-        self.port = 20_000 + int(digest_of(url), 16) % 12_000  # below what systems give out by themselves
+        self.port = 20_000 + int(hash_text(url), 16) % 12_000  # below the range of ephemeral ports
         self._server: asyncio.Server | None = None
-        self._found: asyncio.Future[AuthorizationCodeResult] | None = None
+        self._result: asyncio.Future[AuthorizationCodeResult] | None = None
 
     async def listen(self) -> None:
-        """Open the port. Raises Broken where another program has it."""
-        self._found = asyncio.get_running_loop().create_future()
+        """Open the port. Raises McpServerError if another program uses it."""
+        self._result = asyncio.get_running_loop().create_future()
         try:
-            self._server = await asyncio.start_server(self._answer, "127.0.0.1", self.port)
+            self._server = await asyncio.start_server(self._handle_request, "127.0.0.1", self.port)
         except OSError as error:
             raise McpServerError(
-                text("mcp.port_taken", port=self.port, what=error.strerror or ""), gone=True
+                text("mcp.port_taken", port=self.port, what=error.strerror or ""), is_lost=True
             ) from None
 
-    async def code(self) -> AuthorizationCodeResult:
-        """What the browser brought. Raises Broken: refused, or nobody came in time."""
-        assert self._found is not None
+    async def wait_for_code(self) -> AuthorizationCodeResult:
+        """Wait for the browser's result. Raises McpServerError if it was refused or did not come in time."""
+        assert self._result is not None
         try:
             async with asyncio.timeout(SIGN_IN_SECONDS):
-                return await self._found
+                return await self._result
         except TimeoutError:
-            raise McpServerError(text("mcp.nobody_signed_in"), gone=True) from None
+            raise McpServerError(text("mcp.nobody_signed_in"), is_lost=True) from None
         finally:
             self.close()
 
@@ -104,13 +108,13 @@ class Redirect:
             self._server.close()
             self._server = None
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
             async with asyncio.timeout(10):
                 head = (await reader.readuntil(b"\r\n")).decode("latin-1").split(" ")
             text, status = "There is nothing here.", "404 Not Found"
             if len(head) >= 2 and head[0] == "GET" and urlsplit(head[1]).path == CALLBACK:
-                text, status = self._take(parse_qs(urlsplit(head[1]).query)), "200 OK"
+                text, status = self._handle_query(parse_qs(urlsplit(head[1]).query)), "200 OK"
             body = _PAGE.format(text=text).encode()
             writer.write(
                 f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
@@ -120,27 +124,26 @@ class Redirect:
             await writer.drain()
         writer.close()
 
-    def _take(self, query: dict[str, list[str]]) -> str:
-        assert self._found is not None
+    def _handle_query(self, query: dict[str, list[str]]) -> str:
+        assert self._result is not None
         code, state, iss = (query.get(name, [""])[0] for name in ("code", "state", "iss"))
         if not code:
-            if not self._found.done():
-                self._found.set_exception(McpServerError(text("mcp.sign_in_refused"), gone=True))
+            if not self._result.done():
+                self._result.set_exception(McpServerError(text("mcp.sign_in_refused"), is_lost=True))
             return "The sign-in was refused."
-        if not self._found.done():
-            self._found.set_result(AuthorizationCodeResult(code=code, state=state or None, iss=iss or None))
+        if not self._result.done():
+            self._result.set_result(AuthorizationCodeResult(code=code, state=state or None, iss=iss or None))
         return "You are signed in."
 
 
-def sign_in(launch: Launch, home: Path, show: Callable[[str], Awaitable[None]]) -> OAuthClientProvider:
-    """The authentication of requests to the server. It does nothing until the server asks for it; then `show`
-    gets the address that the person is to open."""
-    url, given = launch.settings.url, launch.settings.oauth
+def build_auth(launch: Launch, home: Path, show: Callable[[str], Awaitable[None]]) -> OAuthClientProvider:
+    """Build the authentication of requests. It starts when the server asks; `show` then gets the URL to open."""
+    url, oauth_settings = launch.settings.url, launch.settings.oauth
     redirect = Redirect(url)
     address = AnyUrl(f"http://127.0.0.1:{redirect.port}{CALLBACK}")
 
-    async def shown(page: str) -> None:
-        await show(page)  # raises Broken where nobody is there
+    async def show_page(page: str) -> None:
+        await show(page)  # raises McpServerError if no user is there
         await redirect.listen()
 
     return OAuthClientProvider(
@@ -149,25 +152,25 @@ def sign_in(launch: Launch, home: Path, show: Callable[[str], Awaitable[None]]) 
             client_name="Daiku",
             redirect_uris=[address],
             grant_types=["authorization_code", "refresh_token"],
-            scope=given.scope or None,
+            scope=oauth_settings.scope or None,
         ),
-        storage=TokenFile(home, url, _registered(launch, address)),
-        client_metadata_url=given.client_metadata_url or None,
-        redirect_handler=shown,
-        callback_handler=redirect.code,
+        storage=TokenFile(home, url, _find_registered_client(launch, address)),
+        client_metadata_url=oauth_settings.client_metadata_url or None,
+        redirect_handler=show_page,
+        callback_handler=redirect.wait_for_code,
     )
 
 
-def _registered(launch: Launch, address: AnyUrl) -> OAuthClientInformationFull | None:
-    """The client that the settings name; None where it is to register itself."""
-    given = launch.settings.oauth
-    if not given.client_id:
+def _find_registered_client(launch: Launch, address: AnyUrl) -> OAuthClientInformationFull | None:
+    """Return the client that the settings name; None to register a new one."""
+    oauth_settings = launch.settings.oauth
+    if not oauth_settings.client_id:
         return None
-    secret = expand_env(given.client_secret, os.environ)
+    secret = expand_env(oauth_settings.client_secret, os.environ)
     return OAuthClientInformationFull(
-        client_id=given.client_id,
+        client_id=oauth_settings.client_id,
         client_secret=secret or None,
         redirect_uris=[address],
         token_endpoint_auth_method="client_secret_basic" if secret else "none",
-        scope=given.scope or None,
+        scope=oauth_settings.scope or None,
     )

@@ -1,4 +1,4 @@
-"""Open the SDK's transport for a Launch: a child process, or HTTP with headers, sign-in and size limits."""
+"""Open the SDK's transport for a server: a child process, or HTTP with headers, sign-in, and size limits."""
 
 from __future__ import annotations
 
@@ -20,35 +20,37 @@ from mcp.types import jsonrpc_message_adapter
 
 from daiku.dataclass import dataclass, field
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.mcp.definitions import visible
+from daiku.tools.mcp.definitions import remove_hidden
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.shell.pipes import LINE_LIMIT, LineTooLong, PipedChild, start_piped
 
 log = logging.getLogger(__name__)
 
-PER_SECOND = 1000
-"""Lines a second that are read; a faster child waits on its full pipe."""
-GARBAGE = 1000
-"""Lines that are no messages, after which the child is given up."""
+MAX_LINES_PER_SECOND = 1000
+"""Lines per second that are read. A faster child waits on its full pipe."""
+MAX_INVALID_LINES = 1000
+"""Lines that are not messages after which the child is stopped."""
 
 
 @asynccontextmanager
-async def stdio_transport(
-    child: PipedChild, ended: Callable[[Text], None]
+async def open_stdio_transport(
+    child: PipedChild, on_end: Callable[[Text], None]
 ) -> AsyncGenerator[TransportStreams]:
-    """Talk to `child`; `ended` hears once why it can no longer be talked to. The child is stopped with
-    all that it started when the context is left."""
+    """Exchange messages with `child`; `on_end` gets the reason once it can no longer be reached.
+
+    At the end of the context the child and its descendants are killed.
+    """
     to_session, from_child = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_child, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = (
-        asyncio.create_task(_read(child, to_session, ended)),
+        asyncio.create_task(_read(child, to_session, on_end)),
         asyncio.create_task(_write(child, from_session, to_session)),
     )
     try:
         yield from_child, to_child
     finally:
         try:
-            await _flushed(to_child, tasks[1])
+            await _flush(to_child, tasks[1])
             await child.stop()
         finally:
             for task in tasks:
@@ -58,7 +60,7 @@ async def stdio_transport(
                 stream.close()
 
 
-async def _flushed(to_child: MemoryObjectSendStream[SessionMessage], writer: asyncio.Task[None]) -> None:
+async def _flush(to_child: MemoryObjectSendStream[SessionMessage], writer: asyncio.Task[None]) -> None:
     to_child.close()
     await asyncio.wait({writer}, timeout=0.3)
 
@@ -66,46 +68,48 @@ async def _flushed(to_child: MemoryObjectSendStream[SessionMessage], writer: asy
 async def _read(
     child: PipedChild,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    ended: Callable[[Text], None],
+    on_end: Callable[[Text], None],
 ) -> None:
-    why = NO_TEXT
+    reason = NO_TEXT
     try:
         async with to_session:
-            why = await _pass_on(child, to_session)
-            await child.ended(0.5)  # its exit code says more than "closed", to whoever waits for an answer
+            reason = await _forward_messages(child, to_session)
+            await child.wait_ended(0.5)  # its exit code explains more than "closed"
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-        pass  # the session is gone: what the child still says is nobody's business
+        pass  # the session has ended: ignore further output
     except (OSError, LineTooLong) as error:
         if isinstance(error, LineTooLong):
-            why = text("mcp.line_too_long", size=LINE_LIMIT // (1024 * 1024))
+            reason = text("mcp.line_too_long", size=LINE_LIMIT // (1024 * 1024))
         else:
-            why = text("mcp.output_broke_off", what=str(error))
+            reason = text("mcp.output_broke_off", what=str(error))
     finally:
-        ended(why)
+        on_end(reason)
 
 
-async def _pass_on(child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> Text:
-    """Until the child's output ends; why it was given up before, where it was."""
+async def _forward_messages(
+    child: PipedChild, to_session: MemoryObjectSendStream[SessionMessage | Exception]
+) -> Text:
+    """Forward messages until the child's output ends. Returns the reason for stopping early, or empty."""
     loop = asyncio.get_running_loop()
-    began, lines, garbage = loop.time(), 0, 0
+    window_start, lines, invalid_lines = loop.time(), 0, 0
     while line := await child.line():
         lines += 1
-        if lines % 50 == 0:  # a full pipe never makes the loop wait: others must have their turn
+        if lines % 50 == 0:  # reading a full pipe never yields to other tasks
             await asyncio.sleep(0)
-        if lines >= PER_SECOND:
-            await asyncio.sleep(max(0.0, began + 1 - loop.time()))
-            began, lines = loop.time(), 0
-        message = _parsed(line)
+        if lines >= MAX_LINES_PER_SECOND:
+            await asyncio.sleep(max(0.0, window_start + 1 - loop.time()))
+            window_start, lines = loop.time(), 0
+        message = _parse_message(line)
         if message is not None:
             await to_session.send(message)
         elif line.strip():
-            garbage += 1
-            if garbage >= GARBAGE:
-                return text("mcp.garbage", count=GARBAGE)
+            invalid_lines += 1
+            if invalid_lines >= MAX_INVALID_LINES:
+                return text("mcp.garbage", count=MAX_INVALID_LINES)
     return NO_TEXT
 
 
-def _parsed(line: bytes) -> SessionMessage | None:
+def _parse_message(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValueError, RecursionError):
@@ -124,34 +128,35 @@ async def _write(
                 message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             )
     except (OSError, anyio.ClosedResourceError):
-        # The session must see the end instead of waiting for an answer that cannot come.
+        # The session must end instead of waiting for an answer that cannot come.
         with contextlib.suppress(anyio.ClosedResourceError):
             to_session.close()
 
 
-ANSWER_LIMIT = 32 * 1024 * 1024
-"""Bytes of one HTTP answer, or of one event of a stream."""
-EVENT_LIMIT = 16 * 1024 * 1024
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+"""Bytes of one HTTP answer."""
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""Bytes of one event of a stream."""
 TIMEOUT = httpx2.Timeout(30.0, read=300.0)
-SAID = 500
-"""Lines of stderr of one child that are logged."""
+MAX_LOGGED_LINES = 500
+"""Lines of a child's stderr that are logged."""
 
 
 @dataclass(slots=True)
 class ServerTransport:
-    """The transport to one server (child process or HTTP), and why it failed, if it did."""
+    """The transport to a server (child process or HTTP), and its failure, if any."""
 
     launch: Launch
     auth: httpx2.Auth | None = None
     child: PipedChild | None = None
     status: int = 0
-    last_words: list[str] = field(default_factory=list[str])
-    _said: int = 0
+    stderr_tail: list[str] = field(default_factory=list[str])
+    _line_count: int = 0
 
-    def why(self) -> Text:
-        """An exit code with the last words on stderr, or an HTTP status; empty where all is well."""
+    def describe_failure(self) -> Text:
+        """Describe the exit code with the last line of stderr, or the HTTP status; empty without a failure."""
         if self.child is not None and self.child.exit_code is not None:
-            code, words = self.child.exit_code, visible("".join(self.last_words[-1:])[:200])
+            code, words = self.child.exit_code, remove_hidden("".join(self.stderr_tail[-1:])[:200])
             if not words:
                 return text("mcp.exit_code", code=code)
             return text("mcp.exit_code_and_words", code=code, words=words)
@@ -159,49 +164,52 @@ class ServerTransport:
             return text("mcp.wants_sign_in", status=self.status)
         return Text(f"HTTP {self.status}" if self.status >= 400 else "")
 
-    def transport(self, ended: Callable[[Text], None]) -> AbstractAsyncContextManager[Transport]:
-        """The SDK's transport, opened; `ended` hears why it ended by itself."""
-        return self._http() if self.launch.settings.url else self._stdio(ended)
+    def open(self, on_end: Callable[[Text], None]) -> AbstractAsyncContextManager[Transport]:
+        """Open the SDK's transport; `on_end` gets the reason if it ends by itself."""
+        return self._open_http() if self.launch.settings.url else self._open_stdio(on_end)
 
     @asynccontextmanager
-    async def _stdio(self, ended: Callable[[Text], None]) -> AsyncGenerator[Transport]:
+    async def _open_stdio(self, on_end: Callable[[Text], None]) -> AsyncGenerator[Transport]:
         launch = self.launch
         self.child = await start_piped(
-            launch.argv(os.environ), cwd=launch.cwd, env=launch.environment(os.environ), said=self._hear
+            launch.build_argv(os.environ),
+            cwd=launch.cwd,
+            env=launch.build_environment(os.environ),
+            on_stderr=self._log_stderr,
         )
         try:
-            yield stdio_transport(self.child, ended)  # entering it is the SDK's
+            yield open_stdio_transport(self.child, on_end)  # the SDK enters it
         finally:
-            await self.child.stop()  # also where the SDK never came to enter it
+            await self.child.stop()  # also if the SDK never entered it
 
     @asynccontextmanager
-    async def _http(self) -> AsyncGenerator[Transport]:
+    async def _open_http(self) -> AsyncGenerator[Transport]:
         async with httpx2.AsyncClient(
-            headers=self.launch.headers(os.environ),
+            headers=self.launch.build_headers(os.environ),
             timeout=TIMEOUT,
             auth=self.auth,
-            event_hooks={"response": [self._note]},
+            event_hooks={"response": [self._limit_response]},
         ) as http:
             url = self.launch.settings.url
-            yield streamable_http_client(url, http_client=http, max_sse_event_size=EVENT_LIMIT)
+            yield streamable_http_client(url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
 
-    async def _note(self, response: httpx2.Response) -> None:
+    async def _limit_response(self, response: httpx2.Response) -> None:
         self.status = response.status_code
         kind = response.headers.get("content-type", "")
         if not kind.startswith("text/event-stream") and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(response.stream)
+            response.stream = _LimitedBody(response.stream)
 
-    def _hear(self, line: str) -> None:
-        self.last_words = [*self.last_words[-4:], line] if line.strip() else self.last_words
-        self._said += 1
-        if self._said <= SAID:
+    def _log_stderr(self, line: str) -> None:
+        self.stderr_tail = [*self.stderr_tail[-4:], line] if line.strip() else self.stderr_tail
+        self._line_count += 1
+        if self._line_count <= MAX_LOGGED_LINES:
             logging.getLogger(f"{__name__}.{self.launch.name}").info("%s", line)
-        if self._said == SAID:
+        if self._line_count == MAX_LOGGED_LINES:
             logging.getLogger(f"{__name__}.{self.launch.name}").info("(it says more, which is not logged)")
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends in an error once it is too long."""
+class _LimitedBody(httpx2.AsyncByteStream):
+    """A response body that raises an error once it is too long."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -210,8 +218,8 @@ class _Bounded(httpx2.AsyncByteStream):
         size = 0
         async for part in self._inner:
             size += len(part)
-            if size > ANSWER_LIMIT:
-                raise httpx2.StreamError(f"the answer has more than {ANSWER_LIMIT // (1024 * 1024)} MB")
+            if size > MAX_ANSWER_BYTES:
+                raise httpx2.StreamError(f"the answer has more than {MAX_ANSWER_BYTES // (1024 * 1024)} MB")
             yield part
 
     async def aclose(self) -> None:

@@ -1,1 +1,0 @@
-"""What the terminal asks: approvals, keys, hunks to pick."""

@@ -1,1 +1,0 @@
-"""The commands of the terminal, one module a group."""

@@ -1,1 +1,0 @@
-"""Commands on plans, and the report of a session."""

@@ -1,1 +1,0 @@
-"""What the terminal shows: lines, Markdown, diffs, tool calls."""

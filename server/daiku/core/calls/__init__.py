@@ -1,1 +1,0 @@
-"""Tool calls: tool names, checking arguments against a schema, references to earlier results."""

@@ -1,1 +1,0 @@
-"""Differences between texts: aligned, shown, chosen from, reviewed."""

@@ -1,1 +1,0 @@
-"""What project this is: its kind, its map, the definition around a line."""

@@ -1,1 +1,0 @@
-"""Prose revised by the drafting agents: headings, parts, replies, the machine that leads through the stages."""

@@ -1,1 +1,0 @@
-"""Every form of edit that a model writes, read into one Patch."""

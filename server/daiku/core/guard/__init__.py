@@ -1,1 +1,0 @@
-"""Permission checks for tool calls: the verdict, the paths a call touches, and redaction of secrets."""

@@ -1,1 +1,0 @@
-"""Notebooks as text: their cells, and the spans of their JSON."""

@@ -1,1 +1,0 @@
-"""Plans and their text: read, proposed, written, their steps' statuses."""

@@ -1,1 +1,0 @@
-"""Evidence for lessons in the record of a run: the commands that they advise, and the edits of the run."""

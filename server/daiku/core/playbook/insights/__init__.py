@@ -1,1 +1,0 @@
-"""Lessons by a model: what it is shown of a run, and what its reply comes to."""

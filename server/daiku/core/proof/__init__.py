@@ -1,1 +1,0 @@
-"""What proves that work is done: evidence, failures, acceptance checks, claims."""

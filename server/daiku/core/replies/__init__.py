@@ -1,1 +1,0 @@
-"""Reading what a model wrote: JSON, thoughts, action lists, the forms of roles."""

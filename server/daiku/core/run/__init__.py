@@ -1,1 +1,0 @@
-"""One run: what happens next, the loop that does it, its budget and reminders."""

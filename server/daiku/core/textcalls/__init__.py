@@ -1,1 +1,0 @@
-"""Tool calls that a model writes into the text of its reply, found and read."""

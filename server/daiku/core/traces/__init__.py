@@ -1,1 +1,0 @@
-"""The chunks of a session as trace lines and as spans."""

@@ -1,1 +1,0 @@
-"""Pages and their findings, for the researcher."""

@@ -1,0 +1,1 @@
+"""Parsers for every edit format that models write; each builds a Patch."""

@@ -1,0 +1,1 @@
+"""Search for the text that an edit replaces, and the reason if it is not found."""

@@ -1,0 +1,1 @@
+"""User and client interfaces: the terminal, the language server, the Agent Client Protocol, and HTTP."""

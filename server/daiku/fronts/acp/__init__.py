@@ -1,0 +1,1 @@
+"""Front for the Agent Client Protocol (ACP) over stdio; the only package that imports its library."""

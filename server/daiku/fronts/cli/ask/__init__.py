@@ -1,0 +1,1 @@
+"""Terminal prompts: approvals, keys, and hunk selection."""

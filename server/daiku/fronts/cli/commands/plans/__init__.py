@@ -1,0 +1,1 @@
+"""Commands for plans, and the report of a session."""

@@ -1,0 +1,1 @@
+"""Commands for the playbook: bullets, pending changes, and import and export."""

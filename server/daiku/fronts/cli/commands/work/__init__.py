@@ -1,0 +1,1 @@
+"""Commands for work items and the worker."""

@@ -1,0 +1,1 @@
+"""Terminal output: lines, Markdown, diffs, and tool calls."""

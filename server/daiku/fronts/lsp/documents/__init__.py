@@ -1,0 +1,1 @@
+"""Editor documents: open texts, edits, notebooks, diagnostics."""

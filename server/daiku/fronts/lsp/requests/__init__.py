@@ -1,0 +1,1 @@
+"""Requests of the editor: one module per group of methods, and their table."""

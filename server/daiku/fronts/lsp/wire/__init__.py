@@ -1,0 +1,1 @@
+"""JSON-RPC: framing, encoding, and request handling."""

@@ -1,0 +1,53 @@
+"""Guardrail against keys, tokens, and passwords in output."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Literal
+
+from daiku.domain.guardrails import GuardrailAction, GuardrailAnswer
+from daiku.guard.guardrails.guardrail import PASS, Guardrail, to_text
+from daiku.guard.rules.redact import Redactor
+from daiku.texts.text import text
+
+SHORT_CHARACTERS = 20_000
+"""Maximum characters to check without a thread."""
+
+
+class SecretsGuard(Guardrail):
+    """Guardrail that blocks, or warns of, answers and calls that contain something shaped like a secret, or one of
+    `secrets`.
+
+    It uses the journal's redaction, which also finds encoded secrets. The user's messages pass; the journal redacts
+    them.
+
+    Raises ValueError for another `action`.
+    """
+
+    def __init__(self, *, secrets: Iterable[str] = (), action: Literal["warn", "block"] = "block") -> None:
+        super().__init__()
+        if action not in ("warn", "block"):
+            raise ValueError(f"action must be 'warn' or 'block', not {action!r}")
+        self._redact = Redactor(secrets)
+        self._action: GuardrailAction = action
+
+    @property
+    def judges_output(self) -> bool:
+        """True if it can block outputs."""
+        return self._action == "block"
+
+    async def validate_output(self, data: object) -> GuardrailAnswer:
+        """Check an answer for secrets."""
+        content = to_text(data)
+        is_short = len(content) <= SHORT_CHARACTERS
+        redacted = self._redact(content) if is_short else await asyncio.to_thread(self._redact, content)
+        return (
+            PASS
+            if redacted == content
+            else GuardrailAnswer(action=self._action, reason=text("guardrails.secret"))
+        )
+
+    async def screen_output(self, data: object) -> GuardrailAnswer:
+        """Check the arguments of a call, and the text next to it, for secrets."""
+        return await self.validate_output(data)

@@ -1,0 +1,1 @@
+"""Pure permission checks for tool calls, and redaction of secrets."""

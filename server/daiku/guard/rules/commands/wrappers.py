@@ -1,0 +1,152 @@
+"""Find the command that a wrapper program such as `env` or `timeout` runs, after the wrapper's options."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from daiku.guard.rules.commands.bash import SimpleCommand
+from daiku.guard.rules.commands.programs import list_words, list_words_by_name
+from daiku.guard.rules.commands.words import Word
+
+WRAPPERS = list_words_by_name("wrappers", "options and operands") | dict.fromkeys(
+    list_words("wrappers", "without options"), ()
+)
+"""Programs that run another one: their options that take a value, and words that precede the program."""
+# Two words that run the rest.
+PAIRS = list_words("wrappers", "pairs")
+SHELLS = list_words("wrappers", "shells")
+# Their arguments together, or one of them, are a command line.
+TEXT_PROGRAMS = list_words("wrappers", "text programs")
+
+
+_TEXT_OPTIONS = re.compile(
+    r"^(?:-c|--command|--exec|-x|-S|--split-string|--to-command|--checkpoint-action|--use-compress-program|--run|--rsh"
+    r"|--tree-filter|--index-filter|--msg-filter|--env-filter|--commit-filter|--upload-pack|--receive-pack|--pre|-e)"
+    r"(?:=(?P<value>.*))?$",
+    re.DOTALL,
+)
+_TEXT_OPTION_PROGRAMS = list_words("wrappers", "text option programs")
+_ASSIGNMENT = re.compile(r"^\w+\+?=")
+_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+
+
+def program_name(words: tuple[Word, ...]) -> str:
+    """The name of the program without its folder, lower-cased and without `.exe`."""
+    if not words:
+        return ""
+    name = posixpath.basename(words[0].text.replace("\\", "/")).casefold()
+    return name.removesuffix(".exe")
+
+
+def runs_others(words: tuple[Word, ...]) -> bool:
+    """True where the program itself is a way to run other programs."""
+    name = program_name(words)
+    second = words[1].text if len(words) > 1 else ""
+    return (
+        name in WRAPPERS
+        or name in SHELLS
+        or name in TEXT_PROGRAMS
+        or f"{name} {second}" in PAIRS
+        or (name in ("find", "fd", "fdfind") and any(w.text in _EXEC for w in words))
+        or bool(_option_texts(name, words))
+    )
+
+
+def inner_commands(simple: SimpleCommand) -> tuple[tuple[SimpleCommand, ...], tuple[str, ...]]:
+    """What `simple` would run: commands that its words may be, and texts that a shell would read."""
+    words = simple.words
+    name = program_name(words)
+    commands: list[tuple[Word, ...]] = []
+    texts: list[str] = list(_option_texts(name, words))
+    if words and not words[0].plain:
+        commands.append(words[1:])
+    if (wrapper := WRAPPERS.get(name)) is not None:
+        commands.extend(_after_options(words[1:], wrapper))
+    second = words[1].text if len(words) > 1 else ""
+    if f"{name} {second}" in PAIRS:
+        commands.extend(_suffixes(words[2:]))
+    if name in ("find", "fd", "fdfind"):
+        commands.extend(words[i + 1 :] for i, w in enumerate(words) if w.text in _EXEC)
+    if name in SHELLS:
+        texts.extend(_shell_texts(words[1:]))
+    if name in TEXT_PROGRAMS:
+        texts.append(" ".join(w.text for w in words[1:] if not w.text.startswith("-")))
+        texts.extend(w.text for w in words[1:] if " " in w.text)
+        if name == "ssh":
+            commands.extend(_suffixes(words[1:]))
+    return tuple(SimpleCommand(c) for c in commands if c), tuple(t for t in texts if t)
+
+
+def _suffixes(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+    return [words[i:] for i in range(min(len(words), 40))]
+
+
+def _after_options(words: tuple[Word, ...], wrapper: tuple[str, ...]) -> list[tuple[Word, ...]]:
+    """The words from the program on. Where an option is unknown, or a word computed, every place
+    from there on may be it."""
+    valued = tuple(word for word in wrapper if word.startswith("-"))
+    left = len(wrapper) - len(valued)
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if not word.plain:
+            return _suffixes(words[at:])
+        if word.text == "--":
+            at += 1
+            break
+        if word.text in valued:
+            at += 2
+        elif word.text.startswith("-") and len(word.text) > 1:
+            name = word.text.partition("=")[0]
+            if valued and not ("=" in word.text or name.startswith(valued)):
+                return _suffixes(words[at + 1 :])
+            at += 1
+        elif _ASSIGNMENT.match(word.text) or word.text == "-":
+            at += 1
+        elif left:
+            left -= 1
+            at += 1
+        else:
+            break
+    return [words[at:]] if at < len(words) else []
+
+
+def _shell_texts(words: tuple[Word, ...]) -> list[str]:
+    texts: list[str] = []
+    commanded = False
+    for word in words:
+        option = word.text.startswith(("-", "/c", "/C")) and len(word.text) > 1
+        if option and not word.text.startswith("--"):
+            commanded = commanded or "c" in word.text.casefold()
+        elif option:
+            commanded = commanded or word.text.startswith("--command")
+            texts.extend(word.text.partition("=")[2:])
+        elif commanded:
+            texts.append(word.text)
+    return texts
+
+
+def _option_texts(name: str, words: tuple[Word, ...]) -> list[str]:
+    """Command lines that stand in options, such as those of `git -c alias.x=!rm`."""
+    if name not in _TEXT_OPTION_PROGRAMS:
+        return []
+    texts: list[str] = []
+    for at, word in enumerate(words[1:], 1):
+        found = _TEXT_OPTIONS.match(word.text)
+        if found is None:
+            if name == "env" and word.text.startswith("-") and "S" in word.text[1:]:
+                texts.append(word.text.partition("S")[2] or " ".join(w.text for w in words[at + 1 :]))
+            continue
+        value = found["value"] or (words[at + 1].text if at + 1 < len(words) else "")
+        if name == "git" and word.text == "-c":
+            value = value.partition("=")[2]
+            if not value:
+                continue  # no setting: `git switch -c branch`
+        value = value.removeprefix("exec=").lstrip("!")
+        if name == "env":
+            value = " ".join([value, *(w.text for w in words[at + 2 :])])
+        texts.append(value)
+    if name == "git" and "foreach" in (w.text for w in words):
+        texts.extend(w.text for w in words[1:])
+    return texts

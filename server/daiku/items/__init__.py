@@ -1,0 +1,1 @@
+"""Work items: labeled issues, requests and files, processed by unattended runs."""

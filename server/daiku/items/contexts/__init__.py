@@ -1,0 +1,1 @@
+"""Context files of work items: a readable copy of the journal below `contexts/`, never used as input."""

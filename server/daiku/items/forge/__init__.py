@@ -1,0 +1,1 @@
+"""Shared code of the GitHub and GitLab sources: requests, answer shapes, trust, reading, news, and writing."""

@@ -1,0 +1,1 @@
+"""GitLab as a source of items, on gitlab.com or an own instance."""

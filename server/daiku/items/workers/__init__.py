@@ -1,0 +1,1 @@
+"""Workers: they poll for items, process several at a time, and report their health."""

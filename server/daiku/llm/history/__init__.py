@@ -1,1 +1,0 @@
-"""The history of a request as its service accepts it: pictures within the limits, and parts that are left out."""

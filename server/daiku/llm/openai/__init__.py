@@ -1,1 +1,0 @@
-"""OpenAI's two protocols, and everything compatible with them."""

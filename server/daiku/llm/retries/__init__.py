@@ -1,1 +1,0 @@
-"""Retries: when a model is asked again, and with which changes to the request."""

@@ -1,1 +1,0 @@
-"""What every provider's transport shares: HTTP, streams, errors, calls."""

@@ -1,1 +1,0 @@
-"""What the editor holds: documents, positions, edits, notebooks, diagnostics."""

@@ -1,1 +1,0 @@
-"""JSON-RPC: bytes to messages, requests to answers."""

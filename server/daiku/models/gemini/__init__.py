@@ -1,0 +1,1 @@
+"""Provider for Gemini's generateContent protocol."""

@@ -1,0 +1,1 @@
+"""Provider for Ollama's chat protocol."""

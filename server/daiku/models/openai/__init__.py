@@ -1,0 +1,1 @@
+"""Provider for OpenAI's two protocols and for compatible services."""

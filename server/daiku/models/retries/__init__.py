@@ -1,0 +1,1 @@
+"""Retries of model requests, unchanged or with changes."""

@@ -1,0 +1,1 @@
+"""Parsers for model replies: JSON, thinking, action lists, and forms of roles."""

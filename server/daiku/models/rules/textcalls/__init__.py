@@ -1,0 +1,1 @@
+"""Parsers for tool calls in the text of a reply."""

@@ -1,0 +1,1 @@
+"""Transport shared by all providers: HTTP, streams, errors, and tool calls."""

@@ -1,0 +1,1 @@
+"""Agents that learn from runs: the Reflector and the Curator (ACE)."""

@@ -1,0 +1,1 @@
+"""Lessons from a model: the run as text, and insights as proposals."""

@@ -1,0 +1,1 @@
+"""Runs: start, cancel, pause, resume, steer, approve, answer, and replay."""

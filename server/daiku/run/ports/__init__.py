@@ -1,0 +1,1 @@
+"""Ports of the loop for one run: model, tools, guard, and user."""

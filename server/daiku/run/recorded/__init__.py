@@ -1,0 +1,1 @@
+"""Recorded runs: read from the journal, replayed, or forked."""

@@ -1,0 +1,1 @@
+"""Pure rules of a run: the next command, the loop, budget, and reminders."""

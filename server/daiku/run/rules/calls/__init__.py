@@ -1,0 +1,1 @@
+"""Tool calls: names, argument validation, and references to earlier results."""

@@ -1,0 +1,1 @@
+"""State of a run: the fold of its events, its conversation, and compaction."""

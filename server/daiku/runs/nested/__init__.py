@@ -1,1 +1,0 @@
-"""Runs below a run: handoffs, task loops, work side by side."""

@@ -1,1 +1,0 @@
-"""Runs that the journal holds: read back, replayed, forked."""

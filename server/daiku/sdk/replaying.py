@@ -1,7 +1,0 @@
-"""Recorded runs played again without a model; apart from `fronts`, as only `daiku sessions replay` needs it."""
-
-from __future__ import annotations
-
-from daiku.runs.recorded.replay import Replayed, replay
-
-__all__ = ["Replayed", "replay"]

@@ -1,0 +1,1 @@
+"""The agents that revise prose: draft, style, reference, guard, eval, and the document agent that leads them."""

@@ -1,0 +1,1 @@
+"""Routers choose the agents for a request, by rules or with a light model."""

@@ -1,0 +1,1 @@
+"""Plans: parsed, proposed, rendered, and their step statuses."""

@@ -1,0 +1,1 @@
+"""Proof that work is done: evidence, failures, acceptance checks, and claims."""

@@ -1,0 +1,1 @@
+"""Pure functions of the tools: code maps, web research, and notebooks."""

@@ -1,0 +1,1 @@
+"""Notebooks as text: cells, and the spans of their JSON."""

@@ -1,0 +1,1 @@
+"""Search results and findings of web research."""

@@ -1,0 +1,1 @@
+"""Trace lines and spans derived from a session's chunks. Pure."""

@@ -1,1 +1,0 @@
-"""Work items: labelled issues, requests and files, worked by runs with nobody watching."""

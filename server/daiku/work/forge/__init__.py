@@ -1,1 +1,0 @@
-"""What the sources of GitHub and GitLab share: requests, shapes, trust, reading, news, and writing."""

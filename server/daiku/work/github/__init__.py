@@ -1,1 +1,0 @@
-"""GitHub as a source of items: find, read, look, apply; by token or as an App, on github.com or an own instance."""

@@ -1,1 +1,0 @@
-"""GitLab as a source of items: find, read, look, apply; on gitlab.com or an own instance."""
