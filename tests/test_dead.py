@@ -28,10 +28,7 @@ FOR_PEOPLES_OWN_CODE = (
     *set(daiku._PLACES.values()),
 )
 KEPT: dict[str, tuple[str, ...]] = {
-    "people's own code calls and reads it": (
-        "daiku.library.runner:Runner.*",
-        "daiku.guard.guardrails.tokens:TokenGuard.used(session=)",
-    ),
+    "people's own code calls and reads it": ("daiku.library.runner:Runner.*",),
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
         "daiku.models.rules.replies.parse:parse_partial_json",
     ),
