@@ -98,7 +98,7 @@ test("work items are watched, paused by key while they are worked, resumed, open
     await pane.getByText("To begin, run daiku worker in a terminal.").waitFor();
     await workbench.shot("work-1-empty");
     await pane.getByRole("button", { name: "How to Begin" }).click();
-    await workbench.webview("h2#work-items", 30_000);
+    await workbench.webview("h1#process-labeled-issues", 30_000);
     await workbench.shot("work-1-guide");
 
     await withWorker(workspace, home, async ({ order, start }) => {
