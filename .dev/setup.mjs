@@ -67,9 +67,9 @@ export async function ensureModules() {
   await installed("the build tools", at("node_modules"), key, () => npm(at(), ["ci"]), { keep: true, lock });
 }
 
-const VERSION_CODE = "import sys; print('%d.%d' % sys.version_info[:2])";
+const VERSION_CODE = "import sys; print('%d.%d' % sys.version_info[:2], sys.base_prefix)";
 
-/** The first Python on PATH that is new enough. */
+/** The first Python on PATH that is new enough. `build` tells installations of one version apart. */
 export async function findPython() {
   const names = [
     process.env.DAIKU_BASE_PYTHON,
@@ -83,8 +83,8 @@ export async function findPython() {
   for (const name of names.filter(Boolean)) {
     const done = await run(name, ["-c", VERSION_CODE], { capture: true });
     // On a line of its own: what starts Python (a shim in bash) may warn about the locale beside it.
-    const minor = Number(/^3\.(\d+)$/m.exec(done.text)?.[1]);
-    if (done.code === 0 && minor >= 11) return { program: name, version: `3.${minor}` };
+    const [, minor, build] = /^3\.(\d+)(?: (.+))?$/m.exec(done.text) ?? [];
+    if (done.code === 0 && Number(minor) >= 11) return { program: name, version: `3.${minor}`, build };
   }
   throw new Trouble("Daiku needs Python 3.11 or newer and found none on PATH. Debian and Ubuntu: apt install python3");
 }
@@ -119,7 +119,7 @@ export const uv = async () => ensureUv(await findPython());
 /** A Python with what one lock file names ("requirements", "requirements-dev", "requirements-docs"), byte-compiled. */
 export async function ensurePython(lock = "requirements-dev") {
   const python = await findPython();
-  const key = digest(textOf("server", `${lock}.txt`), python.version);
+  const key = digest(textOf("server", `${lock}.txt`), python.version, python.build);
   const folder = path.join(CACHE, `${lock.replace("requirements", "python")}-${python.version}-${key}`);
   if (!existsSync(path.join(folder, ".daiku-ready"))) {
     const program = await ensureUv(python);
