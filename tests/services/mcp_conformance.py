@@ -1,6 +1,6 @@
 """The client that the official conformance suite starts: our own Servers, a person who says yes to all.
 
-`mcp_conformance.py URL`; the suite names the scenario in MCP_CONFORMANCE_SCENARIO and gives what it hands
+`mcp_conformance.py SOCKET` serves calls of `forked.py SOCKET URL`; the suite names the scenario in MCP_CONFORMANCE_SCENARIO and gives what it hands
 to clients in MCP_CONFORMANCE_CONTEXT. Signing in is what a browser would do: it follows the address.
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import httpx2  # noqa: E402  # after the path is set
 from daiku.domain.config import MCPServerSettings, MCPSignIn  # noqa: E402
 from daiku.domain.events import Notice  # noqa: E402
 from daiku.tools.tool import Answer  # noqa: E402
+from tests.services.forked import serve  # noqa: E402
 from tests.tools.mcp.play import Played  # noqa: E402
 
 FOCAL = "suite/json_schema_2020_12_tool"
@@ -105,4 +107,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    for name in ("forms", "resources", "transport.lenient", "transport.oauth", "transport.server_transport"):
+        import_module(f"daiku.tools.mcp.{name}")  # what a call imports, and with it the SDK
+    serve(sys.argv[1], lambda: asyncio.run(main()))
