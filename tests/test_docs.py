@@ -24,6 +24,7 @@ from daiku.fronts.lsp.requests.commands import COMMANDS
 from daiku.fronts.lsp.requests.methods import METHODS
 from daiku.settings import every_key, from_mapping
 from daiku.tools.table import build_builtin_tools
+from daiku.version import __version__
 from tests.cases import for_each
 from tests.conftest import ROOT
 
@@ -121,8 +122,7 @@ def sentences(page: Path) -> Iterator[str]:
 
 
 WRITTEN = (
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *sorted(set(DOCS.rglob("*.md")) - set(DOCS.glob("ja/**/*"))),
 )
 
@@ -134,6 +134,18 @@ def test_sentences_are_short_and_plain(page: Path) -> None:
         s for s in sentences(page) if re.match(r"(?:What|Who|Whatever|Whoever|Those) ", s) and s[-1] != "?"
     ]
     assert (long, inverted) == ([], []), page
+
+
+def test_changelog_has_one_line_an_entry_and_this_version() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    releases = [line for line in lines if line.startswith("## ")]
+    assert releases[0] == "## [Unreleased]"
+    assert re.fullmatch(rf"## \[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d", releases[1])
+    groups = {line for line in lines if line.startswith("### ")}
+    assert groups <= {
+        f"### {name}" for name in ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+    }
+    assert [line for line in lines if line.startswith(" ")] == []
 
 
 def test_contributing_names_every_command() -> None:
