@@ -139,6 +139,7 @@ def test_a_tool_without_a_face_is_named(scratch: Scratch) -> None:
     assert "AssertionError: clock/now" in scratch.watched("tools/test_table.py")
 
 
+@pytest.mark.slow(seconds=20)
 def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Scratch) -> None:
     (scratch.package / "team/coding/poet.py").write_text(POET, "utf-8")
     (scratch.root / "prompts/agents/poet.j2").write_text("You write verses.\n", "utf-8")
@@ -256,6 +257,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow(seconds=50)
 def test_a_method_is_its_types_its_function_and_an_entry(scratch: Scratch) -> None:
     scratch.write("server/daiku/api/greeting.py", GREETING_TYPES)
     scratch.write("server/daiku/fronts/lsp/requests/greeting.py", GREETING)
@@ -288,6 +290,7 @@ def farewell(name: str) -> Text:
 '''
 
 
+@pytest.mark.slow(seconds=15)
 def test_a_sentence_is_a_line_in_each_languages_file(scratch: Scratch) -> None:
     scratch.write("server/daiku/texts/rules/farewell.py", FAREWELL)
     scratch.say("en", {"farewell.never": "Never said"})

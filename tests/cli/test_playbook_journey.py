@@ -21,6 +21,7 @@ def says(text: str, *calls: dict[str, Any]) -> dict[str, Any]:
     return {"text": text, "calls": list(calls)}
 
 
+@pytest.mark.slow(seconds=15)
 def test_from_a_failure_to_a_lesson_that_is_used_and_rests_when_its_work_is_taken_back(
     at_terminal: Open, workspace: Path
 ) -> None:

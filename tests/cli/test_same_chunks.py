@@ -73,7 +73,7 @@ async def story(protocol: Protocol, folder: Path) -> list[Json]:
     return [plain(line.replace(here, ""), protocol, names) for line in lines]
 
 
-@pytest.mark.slow  # it starts the command once for each protocol
+@pytest.mark.slow(seconds=20)  # it starts the command once for each protocol
 async def test_six_protocols_give_the_same_chunks_but_for_ids(tmp_path: Path) -> None:
     stories = {p: await story(p, tmp_path / p) for p in PROTOCOLS}
     first = stories["openai-chat"]

@@ -54,7 +54,7 @@ def test_no_solution_is_in_what_is_shipped() -> None:
         assert names <= {"task.toml", FILES, CHECK_FILES, "script.jsonl"}, task.name
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_the_checks_fail_before_and_hold_with_the_solution(
     name: str, tmp_path: Path, daiku_home: Path

@@ -192,7 +192,7 @@ async def test_what_another_process_writes_is_shown(tmp_path: Path, monkeypatch:
     assert shown.json["data"]["text"] == "from elsewhere"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 async def test_a_thousand_readers_of_a_session_are_given_the_same(tmp_path: Path) -> None:
     words = " ".join(f"w{i}" for i in range(20))
     async with served(tmp_path, {"text": words, "delay_ms": 2}) as s:

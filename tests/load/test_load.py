@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 SESSIONS, DELTAS, SPACING = 20, 50, 2
 
 
+@pytest.mark.slow(seconds=20)
 async def test_twenty_sessions_at_once_are_each_given_their_own_text(tmp_path: Path) -> None:
     """R1.89: through `daiku serve` and the language server; connections, files and memory come back."""
     with service() as base:

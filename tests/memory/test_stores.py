@@ -146,7 +146,7 @@ def sentences(count: int) -> list[str]:
     return list(made)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=45)
 async def test_all_stores_give_the_same_order_of_ten_thousand_texts(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def everything(store: PlaybookStore) -> tuple[str, ...]:
     return (*shown, *map(repr, store.observations()), str(store.revision()))
 
 
+@pytest.mark.slow(seconds=35)
 def test_a_process_that_is_killed_at_any_statement_leaves_a_whole_change_or_none(
     open_playbook: OpenPlaybook, database: Path | str, tmp_path: Path
 ) -> None:

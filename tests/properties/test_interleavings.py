@@ -285,7 +285,7 @@ def test_no_character_is_lost(place: Place, keys: list[Keys], works: list[Work])
     place.play(keys, works)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_no_character_is_lost_in_a_thousand_interleavings(place: Place) -> None:
     refused = applied = 0
 

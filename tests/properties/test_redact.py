@@ -83,7 +83,7 @@ def test_ordinary_text_with_nothing_to_hide_is_unchanged(text: str) -> None:
 SHAPES = re.compile(redact_module._SHAPES.pattern, re.VERBOSE | re.ASCII)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=25)
 @given(st.from_regex(SHAPES, alphabet=st.characters(codec="ascii")))
 @settings(max_examples=examples(1500))
 def test_the_quick_look_overlooks_no_shape(text: str) -> None:

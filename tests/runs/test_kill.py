@@ -151,7 +151,7 @@ def durable_events(tmp_path: Path) -> int:
     return len(world.chunks())
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_killed_anywhere_the_run_resumes_to_the_same_end_and_nothing_happens_twice(tmp_path: Path) -> None:
     total = durable_events(tmp_path)
     assert total > 40

@@ -252,7 +252,7 @@ def ends(folder: Path) -> Iterator[dict[str, str]]:
         yield {"none": "", "dead": dead_address(), "silent": silent, "dead grpc": dead_address("grpc")}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=70)
 # Some systems, such as Windows, have no processor clock for each thread.
 @pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no clocks of single threads here")
 async def test_a_dead_or_slow_collector_costs_less_than_one_percent(

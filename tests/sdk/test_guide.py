@@ -84,7 +84,7 @@ def _said(reply: str | tuple[str, dict[str, Any]]) -> Answer:
     return events(*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}, done=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=15)
 @pytest.mark.parametrize("name", list(PLAYS))
 async def test_an_example_runs_where_nothing_is_set_up(
     name: str, bare: Path, server: ModelServer, tmp_path: Path
@@ -121,7 +121,7 @@ def written(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 def test_mypy_finds_nothing_in_the_examples(bare: Path, written: Path) -> None:
     command = [
         sys.executable,

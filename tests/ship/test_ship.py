@@ -147,7 +147,7 @@ def test_the_composition_is_valid_by_the_schema_of_compose() -> None:
     jsonschema.validate(composition(), json.loads(schema.read_text("utf-8")))
 
 
-@pytest.mark.slow  # environments are made, a wheel is built
+@pytest.mark.slow(seconds=15)  # environments are made, a wheel is built
 def test_the_steps_of_the_image_make_a_daiku_that_runs(tmp_path: Path) -> None:
     """R2.7: what the Dockerfile says, carried out without Docker; what it copies is all that is needed."""
     build, worker = stages((SHIP / "Dockerfile").read_text("utf-8"))

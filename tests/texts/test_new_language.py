@@ -42,6 +42,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow(seconds=15)
 def test_a_language_of_the_server_is_one_file(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     every = {key: marked(said) for key, said in sentences("en").items()}
     short = {key: marked(said) for key, said in labels().items()}

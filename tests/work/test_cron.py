@@ -40,6 +40,7 @@ def started_together(lab: Lab) -> list[dict[str, object]]:
     return [json.loads(line) for out, _ in ends for line in out.splitlines()]
 
 
+@pytest.mark.slow(seconds=125)
 def test_fifty_items_under_two_cron_starts_at_a_time_are_each_worked_once(lab: Lab) -> None:
     faulthandler.cancel_dump_traceback_later()  # each round has the time that a test has
     names: list[str] = []

@@ -92,6 +92,7 @@ async def test_where_every_push_fails_once_the_end_is_the_same(shop: Shop, case:
     check_the_end(shop)
 
 
+@pytest.mark.slow(seconds=30)
 async def test_a_change_that_is_applied_without_an_answer_is_not_repeated_whichever_it_is(shop: Shop) -> None:
     forge = shop.desk.yard.forge
     at, calls = 0, [1]

@@ -83,6 +83,7 @@ def test_who_takes_the_label_away_stops_the_item_while_it_is_worked(lab: Lab) ->
     assert lab.work() == (0, [])
 
 
+@pytest.mark.slow(seconds=15)
 def test_what_a_person_writes_while_an_item_is_worked_reaches_its_run_once(lab: Lab) -> None:
     """B2.5: new words are heard at the next step; ours are not."""
     lab.script(*longer())

@@ -44,6 +44,7 @@ def kept_files(yard: GitLabYard) -> list[str]:
     return project.git("ls-tree", "--name-only", build_kept_ref(build_folder_name(ITEM))).splitlines()
 
 
+@pytest.mark.slow(seconds=20)
 def test_a_second_home_goes_on_with_the_third_step_when_the_first_one_is_killed(
     gitlab_forge: GitLabYard, tmp_path: Path, postgres: NewDatabase
 ) -> None:

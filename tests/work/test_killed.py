@@ -159,6 +159,7 @@ def worked(killer: Killer, next_desk: Callable[[], Desk]) -> int:
 KINDS = pytest.mark.parametrize("kind", ["pushes", "calls"])  # a test each: they take minutes
 
 
+@pytest.mark.slow(seconds=55)
 @KINDS
 def test_a_worker_that_is_killed_at_every_change_comes_to_the_same_end(
     undisturbed: End, tmp_path: Path, kind: Kind
@@ -180,6 +181,7 @@ def desks_of(folder: Path, yard: GitLabYard, url: str) -> tuple[Desk, Desk]:
     return one, two
 
 
+@pytest.mark.slow(seconds=50)
 @KINDS
 def test_machines_that_are_killed_in_turn_at_every_change_come_to_the_same_end(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, kind: Kind
@@ -288,6 +290,7 @@ def started() -> Iterator[Callable[[Desk], subprocess.Popen[str]]]:
 Starts = Callable[[Desk], subprocess.Popen[str]]
 
 
+@pytest.mark.slow(seconds=20)
 def test_of_two_workers_of_one_home_the_other_goes_on_at_once_when_one_is_killed(
     undisturbed: End, tmp_path: Path, started: Starts
 ) -> None:
@@ -302,6 +305,7 @@ def test_of_two_workers_of_one_home_the_other_goes_on_at_once_when_one_is_killed
         assert end_of(desk) == undisturbed
 
 
+@pytest.mark.slow(seconds=35)
 def test_what_a_killed_machine_had_under_way_another_one_ends(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, started: Starts
 ) -> None:
@@ -321,6 +325,7 @@ def test_what_a_killed_machine_had_under_way_another_one_ends(
         assert end_of(two) == undisturbed
 
 
+@pytest.mark.slow(seconds=35)
 @for_each("whole", [True, False], at_once=2)
 def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, started: Starts, *, whole: bool
@@ -345,6 +350,7 @@ def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
         assert end_of(two) == undisturbed
 
 
+@pytest.mark.slow(seconds=80)
 def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_changes_nothing_twice(
     undisturbed: End, tmp_path: Path, started: Starts
 ) -> None:
@@ -373,6 +379,7 @@ def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_chang
             assert end_of(desks[each]) == undisturbed
 
 
+@pytest.mark.slow(seconds=75)
 def test_a_database_that_another_program_holds_for_long_is_waited_for(
     undisturbed: End, tmp_path: Path, started: Starts
 ) -> None:

@@ -35,6 +35,7 @@ def standing(lab: Lab) -> tuple[str, int, str]:
     return shown["state"], shown["attempts"], shown["error"]
 
 
+@pytest.mark.slow(seconds=15)
 def test_a_worker_of_another_folder_leaves_items_as_they_are(lab: Lab) -> None:
     lab.script(*SLOW)
     lab.item("slow")
@@ -53,6 +54,7 @@ def test_a_worker_of_another_folder_leaves_items_as_they_are(lab: Lab) -> None:
     assert (code, [(each["item"], each["state"]) for each in told]) == (0, [("files:slow", "done")])
 
 
+@pytest.mark.slow(seconds=15)
 def test_a_file_with_the_name_of_an_item_in_another_folder_is_told_and_not_worked(lab: Lab) -> None:
     lab.item("mend")
     assert lab.work()[0] == 0

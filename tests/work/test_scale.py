@@ -142,7 +142,7 @@ def place(database_place: Path | str, tmp_path: Path) -> Iterator[Place]:
         yield Place(tmp_path / "home", database_place, opened)
 
 
-@pytest.mark.slow  # a thousand items
+@pytest.mark.slow(seconds=30)  # a thousand items
 async def test_a_thousand_items_over_twenty_repositories_are_each_worked_once_in_flat_memory(
     place: Place,
 ) -> None:

@@ -41,6 +41,7 @@ def is_under_way(url: str, operation: str) -> bool:
         database.close()
 
 
+@pytest.mark.slow(seconds=40)
 def test_a_machine_that_stood_still_before_its_call_does_not_make_it_when_it_wakes_up(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, started: Starts
 ) -> None:

@@ -476,7 +476,7 @@ class TaskWorld(World):
 TASKS_END = "All four are done."
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=50)
 # The test forks processes and kills them, which Windows cannot do.
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
 def test_killed_anywhere_no_task_runs_twice_and_the_plan_knows_what_ran(

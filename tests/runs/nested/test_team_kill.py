@@ -71,6 +71,7 @@ def facts(chunks: list[Chunk]) -> tuple[str, list[str]]:
     return end["status"], [s.status for s in plan.steps]
 
 
+@pytest.mark.slow(seconds=70)
 def test_killed_anywhere_the_team_resumes_to_the_same_end_and_no_call_is_carried_out_twice(
     tmp_path: Path,
 ) -> None:

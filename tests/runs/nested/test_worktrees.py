@@ -296,6 +296,7 @@ while time.time() < end:
     assert world.left_behind() == []
 
 
+@pytest.mark.slow(seconds=30)
 def test_killed_anywhere_the_work_is_done_once_here_and_no_copy_is_left(tmp_path: Path) -> None:
     killed = 0
     for die_at in count(3, 3):
@@ -403,6 +404,7 @@ def looking_again(name: str) -> tuple[Json, Json, Json]:
     )
 
 
+@pytest.mark.slow(seconds=50)
 def test_killed_anywhere_the_team_goes_on_and_no_copy_is_left(tmp_path: Path) -> None:
     coders = [
         line

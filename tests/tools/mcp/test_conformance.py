@@ -62,6 +62,7 @@ def client() -> Iterator[str]:
             program.wait()
 
 
+@pytest.mark.slow(seconds=120)
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_scenario_that_a_revision_demands_of_clients_passes(
     revision: str, client: str, tmp_path: Path

@@ -14,6 +14,7 @@ from tests.work.github.desk import MEND, PROGRESS, Desk, labels, said
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow(seconds=60)
 @for_each("fault", FAULTS, at_once=3)
 def test_every_change_fails_when_it_is_first_asked_for_and_each_happens_once(
     tmp_path: Path, fault: Fault

@@ -20,6 +20,7 @@ def written(path: str) -> dict[str, Any]:
     return {"text": "So.", "calls": [{"tool": "files/write", "args": {"path": path, "content": "2\n"}}]}
 
 
+@pytest.mark.slow(seconds=20)
 def test_a_red_check_and_a_review_are_worked_on_the_same_request_which_is_then_ready(
     yard: GitHubYard, desk: Desk
 ) -> None:

@@ -66,6 +66,7 @@ def test_what_waits_for_an_answer_another_machine_goes_on_with(
     assert token_of(WORKER).encode() not in kept + two.kept()
 
 
+@pytest.mark.slow(seconds=15)
 def test_what_a_killed_machine_had_under_way_another_one_ends(
     yard: GitHubYard, tmp_path: Path, postgres: NewDatabase
 ) -> None:
