@@ -35,7 +35,8 @@ def main() -> None:
 
 def _fill_closed() -> None:
     """Have stdin, stdout and stderr lead nowhere where whoever started us has closed them: else the next file to be
-    opened would take their place."""
+    opened would take their place.
+    """
     opened = os.open(os.devnull, os.O_RDWR)
     while opened <= 2:
         opened = os.dup(opened)

@@ -65,7 +65,8 @@ class AppParts:
 
     `model` is the default model. `stores` and `trace` stay open when the App is closed. `environ` is searched
     for secrets to redact. `plugins=False` loads no installed packages. `builtin=False` leaves out Daiku's own
-    tools."""
+    tools.
+    """
 
     model: Model | None = None
     agents: Agents = field(default_factory=Agents)

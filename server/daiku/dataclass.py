@@ -104,7 +104,8 @@ def _format_parameter(member: Field[Any]) -> str:
 def _assign_field(cls: type, member: Field[Any], namespace: dict[str, Any], *, frozen: bool) -> str:
     """Return the line of `__init__` that sets a field, and add its names to `namespace`.
 
-    Empty if the class attribute already holds the value."""
+    Empty if the class attribute already holds the value.
+    """
     name, value = member.name, member.name
     if member.default is not MISSING:
         namespace[f"_default_{name}"] = member.default

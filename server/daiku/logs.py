@@ -38,7 +38,8 @@ def start_logging(home: Path, redact: Callable[[str], str]) -> Path:
     """Send every log record of this process to `home`/logs/daiku.log and return that path.
 
     `redact` removes the secrets from each line, tracebacks included. A second call replaces the first call's
-    handler. Nothing goes to stdout or stderr: they belong to the protocol and the user."""
+    handler. Nothing goes to stdout or stderr: they belong to the protocol and the user.
+    """
     path = home / "logs" / "daiku.log"
     handler = DailyFile(path)
     handler.setFormatter(_RedactingFormatter(FORMAT, redact))
@@ -59,7 +60,8 @@ class DailyFile(logging.Handler):
     """Log handler with one file a day (mode 0600); older days are gzipped and kept `KEPT_DAYS` days.
 
     Safe for concurrent processes: each write and each rotation holds an OS file lock, which is released when
-    its holder exits. `now` returns seconds since the epoch."""
+    its holder exits. `now` returns seconds since the epoch.
+    """
 
     def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
         super().__init__()

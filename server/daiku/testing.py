@@ -35,7 +35,8 @@ class FakeLLM:
     """A model with scripted replies, one for each request; texts are streamed in pieces.
 
     `requests` records each request: `system`, `messages`, and `tools`. A request after the last reply fails.
-    Raises TypeError or ValueError if a reply has none of the forms of `FakeReply`."""
+    Raises TypeError or ValueError if a reply has none of the forms of `FakeReply`.
+    """
 
     def __init__(self, *replies: FakeReply) -> None:
         for place, reply in enumerate(replies, 1):
@@ -52,7 +53,8 @@ class FakeLLM:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the pieces of the next reply.
 
-        Raises LLMRequestError if no reply is left, and the reply itself if it is an exception."""
+        Raises LLMRequestError if no reply is left, and the reply itself if it is an exception.
+        """
         self.requests.append(request)
         number, count = len(self.requests), len(self.replies)
         if number > count:
@@ -125,7 +127,8 @@ class FakeTool(Tool):
     """A tool that accepts any arguments and returns `result`.
 
     `result` is a text, a value, an exception to raise, or a function of the arguments. `calls` records the
-    arguments of each call."""
+    arguments of each call.
+    """
 
     __slots__ = ("calls",)
     calls: list[JsonObject]
@@ -151,7 +154,8 @@ class FakePerson:
     """An approver for `approvals=` with scripted decisions, one for each question.
 
     `asked` records the questions. A decision is `allow_once`, `allow_always`, `reject_once`, or `reject_always`. Raises ValueError for
-    another one, LookupError if none is left."""
+    another one, LookupError if none is left.
+    """
 
     def __init__(self, *decisions: ApprovalDecision) -> None:
         valid = get_args(ApprovalDecision)

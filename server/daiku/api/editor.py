@@ -154,7 +154,8 @@ class LanguageModelTool(Wire):
 
 class LanguageModelParams(Wire):
     """A model request. The client streams `$/progress {token: partialResultToken, value: Part}` until it
-    answers."""
+    answers.
+    """
 
     model: str
     messages: tuple[LanguageModelMessage, ...]

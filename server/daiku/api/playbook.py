@@ -23,7 +23,8 @@ from daiku.texts.text import Text
 
 class PlaybookListParams(Wire):
     """Filter of a list. Without scope: both playbooks, the repository's first. Without section: all. Without
-    `all`: active bullets only."""
+    `all`: active bullets only.
+    """
 
     scope: PlaybookScope | None = None
     section: str = ""

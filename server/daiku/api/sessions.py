@@ -33,7 +33,8 @@ class SessionRef(Wire):
 
 class SessionGetParams(SessionRef):
     """With `last`: about this many of the last chunks (before `beforeSeq`, if given), starting at a message.
-    Without: all after `afterSeq`."""
+    Without: all after `afterSeq`.
+    """
 
     after_seq: Annotated[int, Field(ge=0)] = 0
     last: Annotated[int, Field(ge=1, le=10_000)] | None = None

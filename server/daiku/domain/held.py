@@ -92,7 +92,8 @@ class BulletTag(Wire):
 
 class Reflection(Wire):
     """A Reflector's analysis of a run (B3.3): reasoning, errors, root cause, correct approach, insights, and a
-    verdict on each bullet."""
+    verdict on each bullet.
+    """
 
     reasoning: str = ""
     error_identification: str = ""
@@ -115,7 +116,8 @@ class CurationOperation(Wire):
 
 class Reflected(LineEvent):
     """A model's reflection on the surrounding run, and the playbook operations that it requests. Neither is
-    applied by this event."""
+    applied by this event.
+    """
 
     type: ClassVar[str] = "reflected"
     reflection: Reflection

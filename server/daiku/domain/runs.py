@@ -169,7 +169,8 @@ def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> T
 @dataclass(frozen=True, slots=True)
 class Route:
     """A router's result: the agents for a request in order, or none; what decided it (`by`), and the tokens
-    used."""
+    used.
+    """
 
     agents: tuple[str, ...] = ()
     by: Literal["rule", "model", "default"] = "default"

@@ -20,7 +20,8 @@ class Consent(Frozen):
 
 class ConsentQuestion(Frozen):
     """A question whether an MCP server may be used. `key` identifies server and definition: a changed
-    definition is a new question."""
+    definition is a new question.
+    """
 
     server: str
     key: str

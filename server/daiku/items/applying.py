@@ -34,7 +34,8 @@ MOST_CHARACTERS = 65_000
 
 class Applied(NamedTuple):
     """The outcome of applying open intents: a transient refusal that leaves some open, and the permanent ones
-    by operation."""
+    by operation.
+    """
 
     transient: ForgeRefusal | None
     refused: Mapping[str, ForgeRefusal]

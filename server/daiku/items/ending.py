@@ -158,7 +158,8 @@ def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome
 
 async def _push(item: ClaimedItem) -> ForgeRefusal | None:
     """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the
-    push."""
+    push.
+    """
     tree, record = item.place.tree, item.record
     commit = await snapshot(tree, build_commit_message(item.text.title, record.key), item.place.identity)
     if isinstance(commit, GitRefusal):
@@ -173,7 +174,8 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
 
 async def _want_request(item: ClaimedItem, result: RunResult) -> None:
     """Record an intent for the request, if an issue's branch has changes. Its list of files is read from the
-    branch."""
+    branch.
+    """
     record = item.record
     # In a review round the request exists already, possibly edited by people.
     if not record.facts.pushed or record.key.kind != "issue" or record.facts.rounds:

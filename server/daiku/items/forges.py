@@ -22,7 +22,8 @@ SECONDS = 20.0
 @dataclass(frozen=True, slots=True)
 class Forge:
     """Repositories of a forge in the settings. `found`: the number of items to process, or the Failure of the
-    query."""
+    query.
+    """
 
     name: str
     address: str

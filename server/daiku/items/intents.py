@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS work_intents(
 
 class IntentStore:
     """The intents of the items of `items`, written under their claims. `redact` removes secrets from all
-    texts."""
+    texts.
+    """
 
     def __init__(self, db: Database, items: ItemStore, redact: Callable[[str], str] = str) -> None:
         self._db = db
@@ -143,7 +144,8 @@ _SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM w
 
 def ask_item(items: ItemStore, item: str, action: ItemAction) -> WorkItem:
     """Pause, resume, cancel or retry an item; a worker changes its label. Raises UsageError if unknown or not
-    possible."""
+    possible.
+    """
     intents = IntentStore(items.database, items)
     with items.database.transaction():
         item_shown = items.ask(item, action)

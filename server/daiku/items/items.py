@@ -229,7 +229,8 @@ class ItemStore:
 
     def ask(self, item: str, action: ItemAction) -> WorkItem:
         """Pause, resume, cancel or retry an item from any process. Raises UsageError if unknown or not
-        possible now."""
+        possible now.
+        """
         with self._db.transaction():
             record = self.record(item)
             if record is None:
@@ -256,7 +257,8 @@ class ItemStore:
 
     def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
         """Queue an item in review for another round, by a new run of its session. Return False if it changed
-        meanwhile."""
+        meanwhile.
+        """
         with self._db.transaction():
             if not self._is_unchanged(record):
                 return False
@@ -280,7 +282,8 @@ class ItemStore:
 
     def signal(self, claim: Claim, order: Order, after: Order | None = None) -> None:
         """Set the order for the item's worker; with `after` only if that is the current order. Raises
-        ClaimLost."""
+        ClaimLost.
+        """
         with self.under_claim(claim) as record:
             if after in (None, record.wanted):
                 self._store(record.model_copy(update={"wanted": order}))
@@ -296,7 +299,8 @@ class ItemStore:
         expected_fence: int | None = None,
     ) -> Claim | None:
         """Claim the item if it is in one of the states `only`. `expected_fence`: its fencing token must be
-        this one."""
+        this one.
+        """
         with self._db.transaction():
             record = self._lock_record(item)
             if record is None or record.shown.state not in only or expected_fence not in (None, record.fence):

@@ -56,7 +56,8 @@ LONGEST_WAIT = 30.0
 
 async def process_item(item: ClaimedItem) -> ItemState:
     """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost,
-    DaikuError."""
+    DaikuError.
+    """
     facts = item.record.facts
     if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
         return _give_up(item, text("work.broke_off"), MOST_TAKEOVERS)

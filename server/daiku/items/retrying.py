@@ -137,7 +137,8 @@ class ModelBreaker:
 
     def trip(self, item: str) -> bool:
         """Record that the provider failed a run. Return True if the item may be the cause: others succeeded
-        since."""
+        since.
+        """
         is_suspect = self._successes > self._seen.get(item, self._successes)
         self._seen[item] = self._successes
         self._until = self.clock() + min(

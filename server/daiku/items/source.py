@@ -16,7 +16,8 @@ from daiku.domain.items.item import ItemKey, SourceName
 @dataclass(frozen=True, slots=True)
 class CloneAccess:
     """Address of a repository with its current HTTP credentials. `local`: a path on this machine, never
-    pushed to."""
+    pushed to.
+    """
 
     url: str
     user: str = ""
@@ -39,7 +40,8 @@ def no_check() -> None:
 
 class ItemSource(Protocol):
     """A source of items. Methods return a forge's refusals as values, and never repeat a change without a
-    lookup."""
+    lookup.
+    """
 
     @property
     def name(self) -> SourceName: ...
@@ -50,7 +52,8 @@ class ItemSource(Protocol):
 
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         """Return the items to process, oldest label first. Makes at most one call per repository if nothing
-        is new."""
+        is new.
+        """
         ...
 
     async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:

@@ -55,7 +55,8 @@ class Apps:
 
     def thread(self) -> LoopThread:
         """Return an event loop thread for synchronous callers; a waiting tool never gets the loop that it
-        blocks."""
+        blocks.
+        """
         current_loop = _running_loop()
         with self._lock:
             for thread in self._threads:

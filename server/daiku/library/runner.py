@@ -245,7 +245,8 @@ class Runner:
 
     def steer(self, run_id: str, text: str) -> None:
         """Send a message to an active run, which reads it in its next turn. Raises ValueError if it is not
-        active."""
+        active.
+        """
         self._apps.do("steer", run_id, lambda runs: run_until_blocked(runs.steer(run_id, text)))
 
     def pause(self, run_id: str) -> None:
@@ -322,7 +323,8 @@ class Runner:
         self, app: App, run: str, approval: ApprovalAsked, decides: Approves, invalid: list[object]
     ) -> None:
         """Let the program decide. An exception rejects; so does an invalid decision, which is appended to
-        `invalid`."""
+        `invalid`.
+        """
         decision: object = "reject_once"
         try:
             decision = decides(approval)

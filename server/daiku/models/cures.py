@@ -34,7 +34,8 @@ _ABOUT_HISTORY = lazy(r"(?:messages|input|contents)\b(?!\[0\]\.role)")
 
 class RefusalRule(NamedTuple):
     """Matches a refusal by status and by a pattern for its `param`, codes, and message; `refused` is the request
-    part."""
+    part.
+    """
 
     statuses: tuple[int, ...]
     pattern: str

@@ -59,7 +59,8 @@ editor that offers models, or a script."""
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
     """Description of a provider. Its settings, environment variables, model choice, `daiku models`, `daiku doctor`,
-    and the editor's settings are derived from it."""
+    and the editor's settings are derived from it.
+    """
 
     name: str
     label: str

@@ -54,7 +54,8 @@ class KeepsBullets(Protocol):
 
     def general(self, sections: Collection[str], most: int, least: float) -> Sequence[Bullet]:
         """Return active bullets of these sections with at least the confidence `least`, the most helpful
-        first."""
+        first.
+        """
         ...
 
 

@@ -33,7 +33,8 @@ def is_untitled(uri: str) -> bool:
 async def reflection_request(workspace: Workspace, evaluations: Sequence[KeptEvaluation]) -> RunRequest:
     """Return the request that derives lessons from evaluations of finished documents.
 
-    Raises ToolValidationError."""
+    Raises ToolValidationError.
+    """
     document = Document(
         path=LESSONS,
         form="markdown",
@@ -56,7 +57,8 @@ async def document_request(
 ) -> RunRequest:
     """Return the request to revise the document `uri` (a path or file URI), or only its `selection`.
 
-    Rubric and lessons are read only in a `trusted` workspace. Raises ToolValidationError, UsageError."""
+    Rubric and lessons are read only in a `trusted` workspace. Raises ToolValidationError, UsageError.
+    """
     if is_untitled(uri):
         name = uri.removeprefix(_UNTITLED)
         raise UsageError(Failure(kind="usage", message=text("document.untitled", name=name)))

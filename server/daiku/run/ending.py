@@ -34,7 +34,8 @@ CUT_SHORT = "This call was cut short as the run ended; it may have had an effect
 async def run_to_end(live: LiveRun, *, again: bool) -> State:
     """Run until finished or paused, with one terminal status.
 
-    `again`: show open questions once more. Raises DaikuError."""
+    `again`: show open questions once more. Raises DaikuError.
+    """
     seconds = live.record.state.request.limits.max_seconds
     timeout = asyncio.timeout(seconds or None)
     live.task = asyncio.current_task()
@@ -116,7 +117,8 @@ def unexpected(error: Exception) -> Failure:
 class ParentLink(NamedTuple):
     """Link from a nested run to its parent.
 
-    `elsewhere`: it used a copy of the project. `followed`: its parent has newer plans."""
+    `elsewhere`: it used a copy of the project. `followed`: its parent has newer plans.
+    """
 
     source: str
     run: str

@@ -39,7 +39,8 @@ class NestedWork:
 class RunTree:
     """Data that a run shares with its nested runs.
 
-    Unless `attended`, questions are refused. `under_way`: live runs by id."""
+    Unless `attended`, questions are refused. `under_way`: live runs by id.
+    """
 
     budget: RunBudget
     approvals: ApprovalMode
@@ -60,7 +61,8 @@ class LiveRun:
     """A run in progress.
 
     `depth`: number of runs around it. `kept_rounds`: rounds reserved for their final answers. `place`: where
-    the user asked for an edit, which needs no approval."""
+    the user asked for an edit, which needs no approval.
+    """
 
     log: RunLog
     tree: RunTree

@@ -27,7 +27,8 @@ async def recall(
 ) -> tuple[tuple[Recalled, ...], tuple[Notice, ...]]:
     """Return the memories for a run's request, and notices.
 
-    A failing memory stops no run. Runs on work items get no memories."""
+    A failing memory stops no run. Runs on work items get no memories.
+    """
     memory = memory_of(services, agent)
     if memory is None or request.approvals == "work":
         return (), ()
@@ -48,7 +49,8 @@ async def recall_lessons(
     """Return the lessons of the playbooks for a request, and notices. A failure stops no run.
 
     Runs on work items get no personal lessons; runs in ask mode get no lessons about making changes.
-    `window`: tokens, 0 if unknown."""
+    `window`: tokens, 0 if unknown.
+    """
     if services.playbooks is None:
         return (), ()
     try:
@@ -71,7 +73,8 @@ def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
 
 def with_memory_tools(services: RunServices, requested: Agent | str) -> Agent:
     """Return the agent with the tools of its memory, the same copy each time. Raises UsageError: unknown
-    agent."""
+    agent.
+    """
     agent = requested if isinstance(requested, Agent) else services.agents.find(requested)
     memory = memory_of(services, agent)
     if memory is None:

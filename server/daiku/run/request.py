@@ -69,7 +69,8 @@ class RunRequest:
 async def fit_images(request: RunRequest) -> RunRequest:
     """Return the request with images in a form that model services accept.
 
-    Raises UsageError if one is unusable."""
+    Raises UsageError if one is unusable.
+    """
     if not request.images:
         return request
     from daiku.models.history.pictures import fit_pictures  # when used
@@ -83,7 +84,8 @@ async def fit_images(request: RunRequest) -> RunRequest:
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
     """Return the granted place in the file's current text; None if there is no grant or the file is
-    unreadable."""
+    unreadable.
+    """
     if grant is None:
         return None
     from daiku.edits.rules.changes.scope import find_edit_place  # when used
@@ -120,7 +122,8 @@ RULE_FAILURES = ("guardrail", "handoff_depth")
 def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
     """Return the request that continues a run with the chunks `own`, in a session at `state`.
 
-    None if a rule ended the run, or none of its preset calls are left."""
+    None if a rule ended the run, or none of its preset calls are left.
+    """
     from daiku.domain.work.handovers import Brief  # when used
 
     start = own[0].event

@@ -46,7 +46,8 @@ class RunBudget:
     async def spend(self, quote: Quote) -> AsyncGenerator[Reservation]:
         """Reserve a call's cost for the block; wait while other calls hold reservations.
 
-        Raises DaikuError (limit)."""
+        Raises DaikuError (limit).
+        """
         while should_wait(self.budget, quote):
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
@@ -99,7 +100,8 @@ def count_nothing(_request: ModelRequest) -> AbstractAsyncContextManager[Callabl
 class Metered:
     """Model behind a budget: each call is reserved, then counted.
 
-    `tell` is called once if the price is unknown."""
+    `tell` is called once if the price is unknown.
+    """
 
     model: Model
     shared: RunBudget

@@ -130,7 +130,8 @@ class Runs:
         """Continue a paused or interrupted run; return the result of a completed one again.
 
         A run that ended early is continued by a new run, with `model` if it is given. `agent`: one of the calling
-        program. Raises UsageError if the run is unknown, in progress, or nested, or its agent is missing."""
+        program. Raises UsageError if the run is unknown, in progress, or nested, or its agent is missing.
+        """
         services = self.services
         session = services.journal.session_of_run(run)
         run = last_continuation(chunks := services.journal.chunks(session), run)
@@ -274,7 +275,8 @@ class Runs:
     async def steer(self, run: str, text: str, agent: str = PERSON) -> None:
         """Add a message to a live run, and to its nested runs if it uses no model.
 
-        Raises GuardrailViolation."""
+        Raises GuardrailViolation.
+        """
         await check_user_message(self.services, self._require_live(run), text)
         live, message = self._require_live(run), MessageEvent(role="user", text=Text(text), agent=agent)
         live.record(message)
@@ -293,7 +295,8 @@ class Runs:
     ) -> None:
         """Answer an approval, also of a run that is not in progress. `unattended`: no user decided.
 
-        Raises GuardrailViolation."""
+        Raises GuardrailViolation.
+        """
         if feedback:
             await check_user_message(self.services, self._find_asker(run, approval_id), feedback)
         answer = ApprovalGiven(
@@ -333,7 +336,8 @@ class Runs:
     async def record_action(self, session: str, *events: Event, run: str = "") -> None:
         """Record a user's action for the live run, else for `run`.
 
-        Raises UsageError: busy in another process."""
+        Raises UsageError: busy in another process.
+        """
         self.learner.record(session, events, run)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:

@@ -59,7 +59,8 @@ class RunServices:
     """What runs use.
 
     `model` resolves a name ("": the settings' model); raises LLMError, UsageError. `policy` builds the
-    guard's policy."""
+    guard's policy.
+    """
 
     config: Config
     journal: SessionStore
@@ -122,7 +123,8 @@ class RunServices:
     def model_below(self, asker: Agent, agent: Agent, name: str) -> str:
         """Return the model name for a run of `agent` nested in one of `asker` that uses `name`.
 
-        A model in the settings for the agent comes first."""
+        A model in the settings for the agent comes first.
+        """
         configured = self.config.agents.model_of
         if not agent.model and configured(agent.name):
             return self._full_name(configured(agent.name))

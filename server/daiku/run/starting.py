@@ -84,7 +84,8 @@ async def _start_events(
 ) -> tuple[RunStarted | AgentStart | Notice, ...]:
     """Return the events that begin the requested run, in a session at `state`.
 
-    `model` is None if the run uses no model."""
+    `model` is None if the run uses no model.
+    """
     told, brief = await brief_request(services, agent, request, session)
     mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     environment = (
@@ -214,7 +215,8 @@ async def environment_of(
     needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
     """Return the environment facts for a run. `needed_tools`: tools for the request that the model is not
-    sent."""
+    sent.
+    """
     if not agent.uses_builtin_tools:
         return ()
     from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
@@ -311,7 +313,8 @@ class _Lookup:
 class SharedLookups:
     """Shared lookups, one at a time for each key.
 
-    Callers during a lookup share the next one, which sees their changes."""
+    Callers during a lookup share the next one, which sees their changes.
+    """
 
     _running: dict[LookupKey, asyncio.Task[str]] = field(default_factory=dict[LookupKey, "asyncio.Task[str]"])
     _next: dict[LookupKey, _Lookup] = field(default_factory=dict[LookupKey, _Lookup])

@@ -67,7 +67,8 @@ class Waits(Generic[T]):
 class PersonWaits:
     """A run's questions to the user; unless `attended`, they are refused immediately.
 
-    `waiting` is entered while a question is open."""
+    `waiting` is entered while a question is open.
+    """
 
     attended: bool
     waiting: Callable[[], AbstractContextManager[None]]

@@ -115,7 +115,8 @@ def _refuse_models(loaded: Loaded, problems: list[Text]) -> Loaded:
 
 def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
     """Return the settings of a program that gives them itself, in the shape of the TOML file: no file is read, and of
-    `environ` only what concerns models. Raises UsageError with every wrong key and value."""
+    `environ` only what concerns models. Raises UsageError with every wrong key and value.
+    """
     problems: list[Text] = []
     merged = _names_of_keys()
     addresses = {entry.address_env for entry in PROVIDERS.values()}

@@ -26,12 +26,12 @@ URLS = lazy(r"\.(base_url|api_url|url)$")
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:
-    """The settings table behind a field's type, None where it is a plain value."""
+    """Return the settings table behind a field's type, None if it is a plain value."""
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
 def field_at(key: Key) -> Any:
-    """The type of the setting at `key`, None where there is none."""
+    """Return the type of the setting at `key`, None if there is none."""
     here: Any = Config
     for part in key:
         table = model_of(here)
@@ -52,7 +52,7 @@ def known_keys(table: type[BaseModel] = Config, at: Key = ()) -> Iterator[Key]:
 
 
 def leaves(data: JsonObject, at: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
-    """The values of a layer with their paths; lists and free tables count as one value."""
+    """Yield the values of a layer with their paths; a list or a free table counts as one value."""
     for name, value in data.items():
         if isinstance(value, dict) and model_of(field_at((*at, name))) is not None:
             yield from leaves(value, (*at, name))
@@ -61,7 +61,7 @@ def leaves(data: JsonObject, at: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
 
 
 def normalize_keys(data: JsonObject, problems: list[Text], where: str, at: Key = ()) -> JsonObject:
-    """The layer with every key in snake_case; unknown keys go to `problems` with the nearest one."""
+    """Return the layer with every key in snake_case; add unknown keys to `problems` with the nearest known one."""
     table = model_of(field_at(at)) if at else Config
     assert table is not None
     done: JsonObject = {}
@@ -109,7 +109,7 @@ def dotted(key: tuple[str | int, ...]) -> str:
 
 
 def display_value(name: str, value: object) -> Text:
-    """A value fit for a message: short, never a secret."""
+    """Return a value as a message shows it: short, never a secret."""
     if SECRET.search(name):
         return text("settings.hidden")
     shown = repr(value) if not isinstance(value, bool) else str(value).lower()
@@ -117,7 +117,7 @@ def display_value(name: str, value: object) -> Text:
 
 
 def unknown_setting(where: str, name: str, near: str) -> Text:
-    """What is said of a name that is none of the settings; `near` is what may have been meant, or empty."""
+    """Return the message for an unknown setting; `near` is the closest known name, or empty."""
     if not near:
         return text("settings.unknown", where=where, name=name)
     return text("settings.unknown_near", where=where, name=name, near=near)
@@ -186,7 +186,7 @@ def _must(where: str, name: str, right: Text, value: object) -> Text:
 
 
 def _inner_table(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The table at a place inside lists and free tables, where `field_at` does not reach."""
+    """Return the table at a place inside lists and free tables, which `field_at` does not reach."""
     here: Any = Config
     for part in loc:
         table = model_of(here)

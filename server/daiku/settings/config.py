@@ -43,7 +43,7 @@ class AgentsSettings(Section):
     curator: AgentSettings = AgentSettings()
 
     def model_of(self, agent: str) -> str:
-        """The name of the model that is set for the agent called `agent`; empty where none is."""
+        """Return the model name set for the agent called `agent`, empty if none is."""
         found = getattr(self, agent, None)
         return found.model.strip() if isinstance(found, AgentSettings) else ""
 

@@ -48,9 +48,9 @@ def set_value(data: JsonObject, key: Key, value: JsonValue) -> None:
 def from_environment(
     environ: Mapping[str, str], problems: list[Text], of_models: list[Text]
 ) -> tuple[JsonObject, dict[str, str]]:
-    """The layer that the environment makes, and which variable each key came from.
+    """Return the settings layer from environment variables, and the variable each key came from.
 
-    An empty variable counts as not set. `DAIKU_…` wins over the usual names. Mistakes in `llm` go to `of_models`.
+    An empty variable counts as not set. `DAIKU_…` overrides the usual names. Mistakes in `llm` go to `of_models`.
     """
     data: JsonObject = {}
     origin: dict[str, str] = {}
@@ -76,7 +76,7 @@ def from_environment(
 
 
 def with_keys(config: Config, environ: Mapping[str, str]) -> tuple[Config, dict[str, str]]:
-    """The settings with each provider's key from the variable that `api_key_env` names, and where from."""
+    """Return the settings with each provider's key from the variable that `api_key_env` names, and the sources."""
     found: dict[str, ProviderSettings] = {}
     origin: dict[str, str] = {}
     for name, entry in PROVIDERS.items():
@@ -124,7 +124,7 @@ def _secret_parts(value: str) -> list[str]:
 
 
 def _secrets_of_servers(config: Config) -> list[str]:
-    """What stands in the settings of MCP servers as it is, not as `${NAME}`."""
+    """Return the secrets that MCP server settings contain literally, not as `${NAME}`."""
     found: list[str] = []
     for server in config.mcp_servers:
         named = (*server.env.items(), *server.headers.items())
@@ -146,7 +146,7 @@ def _key_of(name: str) -> Key | None:
 
 
 def _value_of(field: object, value: str, name: str, problems: list[Text]) -> JsonValue:
-    """Lists and tables are JSON; a list of texts may also be separated by commas."""
+    """Parse a variable: lists and tables are JSON; a list of strings may also be separated by commas."""
     if get_origin(field) not in (tuple, dict):
         return value
     if value.lstrip()[:1] in ("[", "{"):

@@ -65,7 +65,8 @@ WORK, WORK_LABELS = "work.", "work.labels."
 def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
     """Return what counts of a workspace's valid file, given the settings `below` it, and the ignored keys.
 
-    Whatever is not known to be harmless or stricter is ignored in an untrusted file, so a new setting is safe."""
+    Whatever is not known to be harmless or stricter is ignored in an untrusted file, so a new setting is safe.
+    """
     taken: JsonObject = {}
     ignored: list[str] = []
     for key, value in leaves(layer):
@@ -132,7 +133,7 @@ NAME = "trusted-folders"
 
 
 def trusted_folders(home: Path) -> tuple[str, ...]:
-    """The real paths of all trusted folders, oldest first."""
+    """Return the resolved paths of all trusted folders, oldest first."""
     try:
         lines = (home / NAME).read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
@@ -141,7 +142,7 @@ def trusted_folders(home: Path) -> tuple[str, ...]:
 
 
 def is_trusted(home: Path, folder: Path) -> bool:
-    """True for a folder on the list and for what is inside one."""
+    """Report whether a folder is on the list or inside a folder on it."""
     real = folder.resolve()
     return any(real.is_relative_to(listed) for listed in trusted_folders(home))
 

@@ -23,7 +23,8 @@ class Stage:
     """How an agent works as a stage of a chain: its input and its handover. Both functions are pure.
 
     `hand_back` reads the handover from a finished run, or why there is none; `request` builds the prompt from a Brief;
-    `shows`: project files in the prompt, changed ones or also named ones."""
+    `shows`: project files in the prompt, changed ones or also named ones.
+    """
 
     hand_back: Callable[[State], Handover | Unreadable]
     request: Callable[[Brief], str] | None = None
@@ -35,7 +36,8 @@ class Machine:
     """What drives an agent's runs in place of a model. All three are pure.
 
     `next_move` also gets why no model can be asked; `brief` builds a stage's input from state, agent, and request;
-    `unfinished` returns why a run failed although it said its last word."""
+    `unfinished` returns why a run failed although it said its last word.
+    """
 
     next_move: Callable[[State, ApprovalMode, Failure | None], Move]
     brief: Callable[[State, str, str], Brief]
@@ -49,7 +51,8 @@ class Part:
     `delegate`: others may hand requests to it, by its `description`; `role`: the form of its answers; `stage`: its part in
     a chain; `machine`: what replaces its model; `defers`: finds most tools by tools/find; without `may_cd` commands stay
     in the project's folder; `knows_project`: its prompt has manifest facts; `repeats`: rewrites a document, whose
-    likeness to references a stage of its own checks."""
+    likeness to references a stage of its own checks.
+    """
 
     label: Label
     description: str

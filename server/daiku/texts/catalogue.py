@@ -19,31 +19,33 @@ _OF_JAPAN = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff\uff01-\uff5e]")
 
 @cache
 def languages() -> frozenset[str]:
-    """The languages there are: a file each."""
+    """Return the available languages, one per file."""
     return frozenset(path.stem for path in _FOLDER.glob("*.json"))
 
 
 def language_of(locale: str) -> str:
-    """The language for a locale such as `ja`, `ja-JP`, `ja_JP.UTF-8`; English where there is none for it."""
+    """Return the language for a locale such as `ja`, `ja-JP`, `ja_JP.UTF-8`; English if there is no match."""
     language = re.split(r"[-_.]", locale.lower(), maxsplit=1)[0]
     return language if language in languages() else ENGLISH
 
 
 @cache
 def sentences(language: str) -> Mapping[str, str]:
-    """The catalogue of one language: sentences with `{holes}`, by id."""
+    """Return the catalogue of one language: message templates by key."""
     found: dict[str, str] = json.loads((_FOLDER / f"{language}.json").read_text("utf-8"))
     return found
 
 
 def label(language: str, english: str) -> str:
-    """The short text `english`, which stands in the code, in `language`; as it is where that has none."""
+    """Return the translation of the short English text `english`, or the text itself if there is none."""
     return sentences(language if language in languages() else ENGLISH).get(f"label.{english}", english)
 
 
 def fill(language: str, key: str, args: Mapping[str, Argument]) -> str:
-    """The sentence `key` with its holes filled; the parts of a `join.` beside one another. Raises KeyError for an
-    id or an argument that is not there."""
+    """Return the message `key` with its placeholders filled; the parts of a `join.` are concatenated.
+
+    Raises KeyError for an unknown key or a missing argument.
+    """
     sentence = sentences(language)[key]
     if key.startswith("join."):
         return sentence.join(str(value) for value in args.values())

@@ -10,7 +10,7 @@ from daiku.texts.text import render
 
 
 def locale_of(environ: Mapping[str, str]) -> str:
-    """The person's language, from the usual variables in their order."""
+    """Return the user's locale from the usual variables, in their order of precedence."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environ.get(name):
             return language_of(value)
@@ -23,6 +23,6 @@ def localize(text: str) -> str:
 
 
 def say(key: str, **values: object) -> str:
-    """The text of `key` in the person's language."""
+    """Return the text of `key` in the user's language."""
     args = {name: value if isinstance(value, str) else str(value) for name, value in values.items()}
     return fill(locale_of(os.environ), f"terminal.{key}", args)

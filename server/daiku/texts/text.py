@@ -20,7 +20,8 @@ _NONE: Mapping[str, Argument] = MappingProxyType({})
 class Text(str):
     """A string for a person. As a string it is English, which models, logs and programs read; `id` and `args`
     are what `render` makes another language's sentence from. Without an id it is somebody's own words (a name,
-    what a service answered), the same in every language."""
+    what a service answered), the same in every language.
+    """
 
     __slots__ = ("args", "id")
     id: str
@@ -58,7 +59,7 @@ NO_TEXT = Text("")
 
 
 def text(key: str, /, **args: Argument) -> Text:
-    """The sentence `key` of the catalogue with its arguments. Raises KeyError where there is none."""
+    """Return the message `key` of the catalogue with its arguments. Raises KeyError if there is none."""
     return Text(fill(ENGLISH, key, args), key, args)
 
 
@@ -78,7 +79,8 @@ def as_text(said: str) -> Text:
 
 def render(said: str, language: str) -> str:
     """`said` in `language`: by its id where it has one, else as it is. What the catalogue does not know (a
-    journal of another version) stays English."""
+    journal of another version) stays English.
+    """
     if not isinstance(said, Text) or not said.id or language == ENGLISH:
         return str(said)
     try:
@@ -106,7 +108,7 @@ def _rendered(value: Argument, language: str) -> Argument:
 
 
 def as_json(said: Text) -> JsonValue:
-    """The id and the arguments as JSON, for the journal and the wire."""
+    """Return the key and the arguments as JSON, for the journal and the wire."""
     return {"id": said.id, "args": {name: _arg_as_json(value) for name, value in said.args.items()}}
 
 
@@ -121,7 +123,7 @@ def _arg_as_json(value: Argument) -> JsonValue:
 
 
 def from_json(english: str, value: JsonValue) -> Text:
-    """What `as_json` gave, with the English that stood beside it (empty: as the catalogue has it)."""
+    """Return the text that `as_json` encoded; `english` is its English fallback (empty: the catalogue's)."""
     match value:
         case {"id": str(key), "args": dict(args)}:
             if not english and isinstance(found := _arg_from_json(value), Text):

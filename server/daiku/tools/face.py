@@ -37,7 +37,8 @@ class Face:
 
 def format_subject(face: Face, args: JsonObject) -> str:
     """Format the template of `face` with the call's arguments. The panel's `toolFace.ts` parses the same
-    templates."""
+    templates.
+    """
 
     def expand_optional(part: re.Match[str]) -> str:
         return part[1] if any(_find_value(field[1], args) for field in _FIELD.finditer(part[1])) else ""

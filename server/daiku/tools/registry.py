@@ -222,7 +222,8 @@ class ToolRegistry:
 
     async def trial(self, call: ToolCall, context: ToolContext) -> ToolResult | Text:
         """Run the call with its writes discarded. Returns the result if nothing was written, else a reason to
-        ask."""
+        ask.
+        """
         match self.parse(call):
             case ToolResult() as failure:
                 return failure

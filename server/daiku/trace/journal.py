@@ -159,7 +159,8 @@ class Journal:
 
     def chunks(self, session: str, after_seq: int = 0, most: int = ALL) -> list[Chunk]:
         """Return the durable chunks after `after_seq`, oldest first, at most `most`. Raises UsageError
-        (not_found)."""
+        (not_found).
+        """
         sql = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
         rows = self._db.query(sql, (session, after_seq, most))
         if not rows:
@@ -177,7 +178,8 @@ class Journal:
 
     def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
         """Return about the `last` durable chunks below `before_seq` (0: the end). Raises UsageError
-        (not_found)."""
+        (not_found).
+        """
         from daiku.trace.window import read_window  # when used
 
         self.get_session(session)
@@ -259,7 +261,8 @@ class Journal:
 
     def lock(self, session: str) -> Lock:
         """Acquire the right to run in `session`, until release or process exit. Raises UsageError (busy),
-        DaikuError."""
+        DaikuError.
+        """
         check_in_place(self._db)
         lock = self._locks.of(session)
         if not acquire(lock):

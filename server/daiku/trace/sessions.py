@@ -24,7 +24,8 @@ class ChunkWriter(Protocol):
         self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, durable: bool = False
     ) -> list[Chunk]:
         """Number, redact, and store `events` in one transaction. `durable`: synced to disk. Raises
-        DaikuError: none stored."""
+        DaikuError: none stored.
+        """
         ...
 
 

@@ -13,7 +13,8 @@ class Window(NamedTuple):
     """Rows of a session from `first_seq` on, preceded by its run's start, the last plan, and the last todo
     list.
 
-    `earlier`: number of rows left out. `usage`: their total."""
+    `earlier`: number of rows left out. `usage`: their total.
+    """
 
     rows: list[Read]
     first_seq: int
@@ -68,7 +69,8 @@ def _find_start(db: Database, session: str, below: int, last: int) -> int:
 
 def _referenced_rows(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
     """Return earlier rows that the window needs: the start of its first run, the last plan, the last todo
-    list."""
+    list.
+    """
     if not first_seq or not rows:
         return []
     by_seq: dict[int, Read] = {}

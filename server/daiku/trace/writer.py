@@ -36,7 +36,8 @@ class SessionWriter:
     ) -> list[Chunk]:
         """Number, redact, and store `events` in one transaction; synced to disk if `durable` or user input.
 
-        Raises DaikuError (full disk), LockLost (another process has the session); then none is stored."""
+        Raises DaikuError (full disk), LockLost (another process has the session); then none is stored.
+        """
         time = iso_now()
         chunks: list[Chunk] = []
         rows: list[Row] = []

@@ -165,7 +165,8 @@ class Records:
 
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
         """Copy checkpoints to another session, marking those in `restored`. Return the new ids by the old
-        ones."""
+        ones.
+        """
         names = {old: long_id("checkpoint") for old in ids}
         for old in ids:
             checkpoint = self.get(old)

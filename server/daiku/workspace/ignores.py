@@ -81,7 +81,8 @@ def _normalize(name: str) -> str:
 @dataclass(frozen=True, slots=True)
 class EnclosingRepository:
     """The repository around a folder: its parent folders up to the top, and the exclude files outside the
-    tree."""
+    tree.
+    """
 
     places: GitPlaces
     folders: tuple[Path, ...]
@@ -198,7 +199,8 @@ class IgnoreFiles:
 @dataclass(frozen=True, slots=True)
 class Ignores:
     """The ignore rules below one root: `closed` files are never shown to the agent, `listed` ones only if
-    named."""
+    named.
+    """
 
     closed: IgnoreFiles
     listed: IgnoreFiles

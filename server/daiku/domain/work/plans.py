@@ -40,7 +40,8 @@ class Step(Wire):
 
 class PlanStanding(Wire):
     """Progress of a plan at the end of a run: its steps by status; `open` steps are neither completed nor
-    failed."""
+    failed.
+    """
 
     plan_id: str
     name: str = ""

@@ -113,7 +113,8 @@ class Reviews:
         self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
     ) -> str | None:
         """Accept or reject changes; return the checkpoint for undo. Raises StaleVersionError if a hunk has
-        changed."""
+        changed.
+        """
         async with self._store.change_lock:
             reviews = await self.changes(session)
             if hunk_ids is not None and not hunk_ids:
@@ -185,7 +186,8 @@ class Reviews:
 
     async def restore(self, checkpoint_id: str, of: str | None = None) -> RestoreOutcome:
         """Restore the files of a checkpoint and later ones. Raises UsageError if unknown, or not of session
-        `of`."""
+        `of`.
+        """
         session = self._store.require(checkpoint_id).session
         if of not in (None, session):
             raise unusable_checkpoint(
@@ -214,7 +216,8 @@ class Reviews:
 
     async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
         """Fork the session at chunk `at_seq`, with its own undo and review. `restore_files`: restore the
-        files too."""
+        files too.
+        """
         forked = self._journal.fork_session(session, at_seq, partial(copy_checkpoints, self._store))
         chunks = self._journal.chunks(session)
         point = first_checkpoint_after(self._store, chunks, at_seq)

@@ -33,7 +33,8 @@ def has_blocks(text: str) -> bool:
 
 def parse_blocks(text: str) -> tuple[EditBlock, ...] | Refusal:
     """Parse all blocks of `text` in order, or return a Refusal. A block without a path has the previous
-    one's."""
+    one's.
+    """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     blocks: list[EditBlock] = []
     index, path = 0, ""

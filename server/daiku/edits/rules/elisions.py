@@ -86,7 +86,8 @@ def _is_weak(kind: Kind, path: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Ambiguity:
     """The reason why an elision, line `index` of the new text, cannot be filled in. `nothing`: there is no
-    old line."""
+    old line.
+    """
 
     index: int
     why: str
@@ -267,7 +268,8 @@ def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
     """Split a hunk at elided context and fill in elided added lines. Each part must match below the previous
-    one."""
+    one.
+    """
     if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]
     known_lines = {line.strip() for line in text.split("\n")}

@@ -96,7 +96,8 @@ def _strip_outer_fence(lines: list[str]) -> list[str]:
 
 def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
     """Return the index after this line, or after the fence that it opens. Append a wrapper's index to
-    `marks`."""
+    `marks`.
+    """
     if _WRAPPER.fullmatch(lines[index]):
         marks.append(index)
     elif (opening := _FENCE.fullmatch(lines[index])) and opening[2][0] == "`":

@@ -63,7 +63,8 @@ class Access:
 
     def _knows_token(self, scope: Scope, headers: Headers) -> bool:
         """Return True if the header has the token; never accept it in a URL, which browsers, proxies, and logs
-        store."""
+        store.
+        """
         token = self.token.encode()
         if token in scope["query_string"] or token in scope.get("raw_path", b""):
             return False

@@ -14,7 +14,8 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 def explain_edit_effects(paths: Sequence[str], args: JsonValue, patch: Patch | None) -> Text:
     """Return what an edit makes tools do: by its `patch`, or by its arguments if the patch is unknown; empty if
-    nothing."""
+    nothing.
+    """
     if patch is not None:
         return explain_patch_effects(patch)
     parts = [part for _, value in string_arguments(args) for part in _list_possible_texts(value)]

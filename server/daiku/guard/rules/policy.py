@@ -49,7 +49,7 @@ def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
 
 
 def _plain_host(name: str) -> str:
-    """A host's name in ASCII, as an address has it; `name` itself where it is none."""
+    """Return the host name in ASCII as URLs use it, or `name` unchanged if it is not a host name."""
     place = parse_url(f"https://{name.strip()}/")
     return (name if isinstance(place, str) else place.host).rstrip(".")
 
@@ -101,7 +101,8 @@ class Policy:
 
     def covers(self, kind: ApprovalKind, *, contained: bool) -> bool:
         """Return True if the approval level allows calls of `kind`; `contained` ones run in the sandbox without
-        network."""
+        network.
+        """
         match self.approval_mode:
             case "all":
                 return True
@@ -119,5 +120,5 @@ class Policy:
         return _plain_host(host) in map(_plain_host, self.hosts)
 
     def real(self, path: str) -> str | None:
-        """The real name of `path` relative to its root, None where it lies outside."""
+        """Return the resolved path of `path` relative to its root, None if it is outside."""
         return self.resolve(path) if self.resolve else lexical_path(path, self.roots)

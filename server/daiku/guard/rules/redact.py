@@ -99,7 +99,8 @@ Redact = Callable[[str], str]
 class Redactor:
     """Function that replaces known secrets, in any encoding, and everything that is shaped like a secret by a mark.
 
-    It can learn more secrets while it is in use. Linear in the text; applying it again changes nothing."""
+    It can learn more secrets while it is in use. Linear in the text; applying it again changes nothing.
+    """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._values = KnownValues(secrets)

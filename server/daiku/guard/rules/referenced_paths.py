@@ -42,7 +42,7 @@ def string_arguments(value: JsonValue) -> Iterator[tuple[str, str]]:
 
 
 def touched_paths(call: ToolCall) -> tuple[str, ...]:
-    """The paths that `call` names, those inside a patch text included."""
+    """Return the paths that `call` names, including those inside a patch."""
     found: dict[str, None] = {}
     for key, text in string_arguments(call.args):
         if _PATH_KEY.search(key):
@@ -72,7 +72,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def is_kept_output(path: str) -> bool:
-    """True where `path` is the name of a whole output of a command."""
+    """Report whether `path` names the stored full output of a command."""
     return _KEPT.fullmatch(path) is not None
 
 

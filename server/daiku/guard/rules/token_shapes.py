@@ -51,7 +51,8 @@ class TokenRule:
     """A shape of tokens. Every token has one of `keywords` in it, in any case; signs before them say more.
 
     `^`: the token begins with the keyword. `~`: the keyword stands before the token. `<`: the token may have less than
-    LONG characters."""
+    LONG characters.
+    """
 
     def __init__(self, keywords: str, entropy: float, pattern: str) -> None:
         signs, *words = keywords.split() if keywords[0] in "^~<" else ("", *keywords.split())
@@ -159,7 +160,8 @@ def _find_keywords(data: bytes) -> list[str]:
 def rules_for(text: str, *, announced: bool = True) -> list[TokenRule]:
     """Return the rules whose tokens may be in `text`; cheap, and it misses none.
 
-    Without `announced`, rules whose keyword stands apart from the token are left out."""
+    Without `announced`, rules whose keyword stands apart from the token are left out.
+    """
     data = text.encode("utf-8", "surrogatepass")
     keywords = _find_keywords(data)
     if not keywords:

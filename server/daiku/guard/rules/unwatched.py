@@ -28,7 +28,8 @@ class UnwatchedCall:
     """What a verdict on a call goes by beside the policy. `protected`: why a place that it changes is protected, empty
     where none is. `pipeline`: it changes what a server runs by itself. `reads_secret`: it would show the text of a
     file that looks secret. `outside`: the first path that lies in no folder of the item's. `unnamed`: the call names no
-    path. `network`: a command would be given the network. `consented`: the person allowed this very tool for always."""
+    path. `network`: a command would be given the network. `consented`: the person allowed this very tool for always.
+    """
 
     protected: Text = NO_TEXT
     pipeline: bool = False
@@ -42,8 +43,11 @@ class UnwatchedCall:
 def unwatched(
     call: ToolCall, spec: ToolSpec, policy: Policy, asked: UnwatchedCall, found: Verdict
 ) -> Verdict:
-    """The verdict on a call that nothing denies, where `found` is that of a run that somebody watches. `ask` pauses
-    the item until a person has answered; what nobody may allow from afar is denied."""
+    """Return the verdict on a call in an unattended run.
+
+    `found` is the verdict of an attended run. `ask` pauses the item until a user has answered; a call that nobody may
+    approve remotely is denied.
+    """
     match spec.effect:
         case "none" if call.tool in PERSONAL:
             return _denied(text("guard.work_recall"), found)
@@ -66,7 +70,7 @@ def unwatched(
 
 
 def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCall:
-    """What the paths that `call` names, and the files that they really are, say of it."""
+    """Return the verdict that follows from the paths `call` names and the files they resolve to."""
     named = touched_paths(call)
     paths = [path for path in named if not is_kept_output(path)]
     pairs = [(path, policy.real(path) or path) for path in paths]
@@ -100,7 +104,7 @@ def _read(call: ToolCall, asked: UnwatchedCall, found: Verdict) -> Verdict:
 
 
 def _unnamed(call: ToolCall, found: Verdict) -> Verdict:
-    """The verdict on what another package's tool reads or changes without a word of where."""
+    """Return the verdict on a plug-in tool that reads or changes something without naming a path."""
     return _denied(text("guard.work_unnamed", tool=call.tool), found)
 
 

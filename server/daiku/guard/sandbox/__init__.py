@@ -63,7 +63,8 @@ def confines_root() -> bool:
 @cache
 def _way(bwrap: str) -> tuple[str, str] | None:
     """How bubblewrap works here: the path of the user namespace and of the filter of system calls, each
-    empty where it cannot be had; None where it does not work at all."""
+    empty where it cannot be had; None where it does not work at all.
+    """
     program = system_call_filter()
     written = ""
     if program:
@@ -117,8 +118,10 @@ _OWN: ContextVar[str] = ContextVar("scratch of this task", default="")
 
 @contextmanager
 def own_scratch() -> Generator[None]:
-    """A /tmp and a home of their own for the commands of the task in which it is entered, and of the tasks that it
-    starts: two evaluated runs must not find one another's files. Raises OSError."""
+    """Give the commands of the current task, and of the tasks it starts, their own /tmp and home.
+
+    Two evaluated runs must not find each other's files. Raises OSError.
+    """
     with tempfile.TemporaryDirectory(prefix="daiku-tmp-", ignore_cleanup_errors=True) as folder:
         token = _OWN.set(folder)
         try:

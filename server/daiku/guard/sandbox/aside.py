@@ -37,7 +37,8 @@ _texts: dict[tuple[str, Mark], bytes] = {}
 @dataclass(frozen=True, slots=True)
 class Before:
     """How protected files stood before a command. `kept` are mounted for reading only; `texts` are those
-    of the others, to be restored. `at` is when, in nanoseconds of the clock."""
+    of the others, to be restored. `at` is when, in nanoseconds of the clock.
+    """
 
     trees: tuple[tuple[Path, Role], ...]
     marks: Mapping[Kind, Mapping[str, Mark]]
@@ -78,7 +79,7 @@ def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Befo
 
 
 def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...]:
-    """The places to mount for reading only: the uppermost first, links left out."""
+    """Return the places to mount read-only, outermost first, without symbolic links."""
     wanted: dict[str, None] = {}
     for path in marks:
         place = Path(path)
@@ -100,7 +101,7 @@ def _is_kept(path: str, kept: Collection[str]) -> bool:
 
 
 def _lineage(place: Path, roots: tuple[Path, ...]) -> tuple[int, ...]:
-    """The folders that `place` lies in, as the disk knows them."""
+    """Return the inode numbers of the folders that contain `place`."""
     found: list[int] = []
     for folder in (place, *place.parents) if place.is_dir() else place.parents:
         with suppress(OSError):
@@ -144,7 +145,8 @@ class ActingFile:
 class Changed:
     """Protected places that are new or different, each with the root that it lies in; the uppermost of
     each. `acting`: files that are judged by their text. `programs`: what editors run of installed packages.
-    `complete`: no part of the trees was left out, before or afterwards."""
+    `complete`: no part of the trees was left out, before or afterwards.
+    """
 
     places: tuple[tuple[Path, Path], ...]
     complete: bool
@@ -153,7 +155,7 @@ class Changed:
 
 
 def changed_since(earlier: Before) -> Changed:
-    """What a command did to protected places since `earlier`. Raises OSError."""
+    """Return the changes a command made to protected places since `earlier`. Raises OSError."""
     found: list[tuple[Path, Path]] = []
     complete = earlier.complete
     roots = tuple(root for root, _ in earlier.trees)
@@ -214,8 +216,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _younger(path: str, than: int) -> bool:
-    """True where `path` came or changed after the time `than`. Asked only where not all of the tree was seen
-    before: what was there all the time is then not taken for new."""
+    """Report whether `path` was created or changed after the time `than`.
+
+    Used only if the tree was not scanned completely before, so that older files do not count as new.
+    """
     try:
         return max(os.lstat(path).st_ctime_ns, Path(path).parent.lstat().st_ctime_ns) >= than - CLOCK_NS
     except OSError:
@@ -226,7 +230,8 @@ def quarantine(
     earlier: Before, places: Iterable[tuple[Path, Path]], folder: Path
 ) -> tuple[QuarantinedFile, ...]:
     """Move files that a command changed since `earlier` below `folder`, and restore their old text. Each of
-    `places` is a root and a file in it. Raises OSError."""
+    `places` is a root and a file in it. Raises OSError.
+    """
     moved: list[QuarantinedFile] = []
     for root, place in places:
         if os.path.realpath(place.parent) != str(place.parent):

@@ -21,12 +21,12 @@ _TODO = re.compile(rb"^\s*(?:exec|x)\s", re.MULTILINE)
 
 
 def free_file(name: str) -> bool:
-    """True where the file `name` directly in a git folder is only git's record of its own work."""
+    """Report whether the file `name` directly in a git folder only holds git's own records."""
     return _FREE_FILES.fullmatch(name) is not None and name not in ("config.lock", "config.worktree.lock")
 
 
 def runs_commands(folder: Path) -> bool:
-    """True where the state of a rebase in `folder` holds commands that git would run when it goes on."""
+    """Report whether the rebase state in `folder` holds commands that git runs when the rebase continues."""
     for name in ("git-rebase-todo", "todo"):
         try:
             if _TODO.search((folder / name).read_bytes()):
@@ -53,7 +53,7 @@ _HARMLESS = {
 
 
 def harmless_settings(text: str) -> bool:
-    """True if every line of a repository's `config` is known not to make git run or read anything."""
+    """Report whether no line of a repository's `config` makes git run or read anything."""
     known: set[str] = set()
     for raw in text.splitlines():
         line = raw.strip()
@@ -76,7 +76,7 @@ def harmless_settings(text: str) -> bool:
 
 
 def harmless(place: Path) -> bool:
-    """True where a new or changed `place` in a git folder is what `git init` or `git clone` makes."""
+    """Report whether a new or changed `place` in a git folder is what `git init` or `git clone` creates."""
     if place.is_symlink():
         return False
     if place.is_dir():

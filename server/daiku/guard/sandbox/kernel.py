@@ -22,9 +22,11 @@ _UNSHARE = (
 
 @cache
 def user_namespace() -> str:
-    """The path of a user namespace in which every user of this machine is known but nobody has rights
-    outside; empty where the kernel makes none. Only an administrator can have one: for others bubblewrap
-    makes its own, which knows one user."""
+    """Return the path of a user namespace that maps every user of this machine without any rights outside.
+
+    Empty if the kernel does not create one. Only root can have it; for others bubblewrap creates its own with one
+    user.
+    """
     if os.geteuid() != 0 or sys.platform != "linux":
         return ""
     try:
@@ -53,7 +55,8 @@ def user_namespace() -> str:
 @dataclass(frozen=True, slots=True)
 class _Calls:
     """Numbers of system calls on one kind of machine. `modes`: (number, index of the argument that is a
-    file's mode, index of the flags that say whether it counts or None); `refused` do not exist here."""
+    file's mode, index of the flags that say whether it counts or None); `refused` do not exist here.
+    """
 
     machine: int
     modes: tuple[tuple[int, int, int | None], ...]
@@ -94,8 +97,10 @@ _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
 
 
 def system_call_filter() -> bytes:
-    """A seccomp program (struct sock_filter[]): no file gets the set-user-id bit, the keyring cannot be
-    reached. Empty on machines whose system calls are not known here."""
+    """Return a seccomp program (struct sock_filter[]) that forbids set-user-id bits and the keyring.
+
+    Empty on machines whose system call numbers are not known here.
+    """
     kinds = _MACHINES.get(platform.machine(), ())
     if not kinds or sys.byteorder != "little":
         return b""
@@ -108,7 +113,7 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 
 
 def _of(calls: _Calls) -> bytes:
-    """The part for one kind of machine; it is skipped on another."""
+    """Return the part of the filter for one architecture; other architectures skip it."""
     body: list[bytes] = [_step(_LOAD, _NUMBER)]
     if calls is _X86_64:  # the x32 calls are other numbers for the same
         body += [_step(_JUMP_FROM, _X32, 0, 1), _step(_RETURN, _FAIL | _ENOSYS)]

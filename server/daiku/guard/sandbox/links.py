@@ -34,7 +34,8 @@ _known: dict[str, _Folder] = {}
 
 def find_linked(roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the places to keep from writing: hard links to files outside the roots, or the package folders' entries
-    that hold them. A sandboxed command cannot make such a link, so a name that is there stays known."""
+    that hold them. A sandboxed command cannot make such a link, so a name that is there stays known.
+    """
     names: dict[tuple[int, int], list[Path]] = {}
     wanted: dict[tuple[int, int], int] = {}
     for path, key, number in (link for root in roots for link in _links_below(str(root))):

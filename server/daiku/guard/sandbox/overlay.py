@@ -40,7 +40,8 @@ class Layer:
 @contextmanager
 def open_layers(roots: tuple[Path, ...]) -> Generator[tuple[Layer, ...] | None]:
     """Yield a layer for each root and for the sandbox's scratch folder; None where overlays do not work here. What is
-    written is deleted at the end. Blocks. Raises OSError."""
+    written is deleted at the end. Blocks. Raises OSError.
+    """
     folders = [*dict.fromkeys(root.resolve() for root in roots), scratch_folder().resolve()]
     if not can_overlay() or not _fit(folders):
         yield None
@@ -81,7 +82,8 @@ def trial_argv(argv: list[str], bounds: Bounds, cwd: Path, layers: tuple[Layer, 
 
 def make_mount_points(bounds: Bounds, cwd: Path) -> None:
     """Run nothing in the usual sandbox once: bubblewrap creates mount points in its scratch folder, which a trial must not
-    take for writes of its command. Blocks."""
+    take for writes of its command. Blocks.
+    """
     _make_mount_points(replace(bounds, kept=(), masked=(), sockets=(), session=""), cwd, scratch_folder())
 
 

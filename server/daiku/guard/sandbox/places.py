@@ -110,8 +110,7 @@ def path_places(path: str) -> list[Path]:
 
 
 def program_places(path: str) -> tuple[tuple[Path, Path], ...]:
-    """The places of `path_places` that are there and can be seen, each with where it really lies, now or a
-    few seconds ago."""
+    """Return the existing, visible folders of `path_places`, each with its resolved path; cached for a few seconds."""
     return _program_places(path, get_cache_period())
 
 
@@ -126,7 +125,7 @@ def _program_places(path: str, _now: int) -> tuple[tuple[Path, Path], ...]:
 
 
 def _too_wide(folder: Path, own: Iterable[Path]) -> bool:
-    """True where showing `folder` would show a home, or a folder of the whole system."""
+    """Report whether showing `folder` would expose a home or a system folder."""
     real = folder.resolve()
     return len(real.parts) < 3 or any(is_within(home, real) for home in own) or str(real) in FOREIGN_PLACES
 

@@ -79,7 +79,7 @@ class _Folder:
 
 @lru_cache(maxsize=16)
 def tree_of(root: Path, role: Role = "plain") -> Tree:
-    """The tree of `root`, one for the process."""
+    """Return the tree of `root`, one per process."""
     return Tree(root, role)
 
 
@@ -285,8 +285,7 @@ _PARENTS = frozenset(parent for parent, _ in PROTECTED_PAIRS)
 
 
 def _is_protected(parent: str, name: str) -> bool:
-    """True where an entry `name` of a folder `parent` (lower case) that is itself nothing special is one of
-    what changes what tools do later."""
+    """Report whether an entry `name` of the ordinary folder `parent` (lower case) changes what tools do later."""
     return bool(explain_protection(name)) or (
         parent in _PARENTS and bool(explain_protection(f"{parent}/{name}"))
     )

@@ -30,7 +30,8 @@ class Bounds:
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
     `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git. `session`: whose
     commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command reads. `linked`: hard links to
-    files outside, which no command writes."""
+    files outside, which no command writes.
+    """
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -58,7 +59,7 @@ LARGEST_DECOY = 50_000_000
 
 
 def view(bounds: Bounds, scratch: Path) -> list[str]:
-    """The options for what is mounted where. `scratch` holds what commands leave in /tmp and in the home."""
+    """Return the mount options; `scratch` holds what commands write to /tmp and the home."""
     return list(_reading(bounds, scratch) if bounds.read_only else _working(bounds, scratch))
 
 
@@ -121,7 +122,7 @@ def _home(place: Path, scratch: Path, *, network: bool) -> Iterator[str]:
 
 
 def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
-    """The workspace and programs, nothing else: a link that leads elsewhere leads nowhere."""
+    """Yield the options for read-only access to the workspace and programs; links that lead elsewhere are broken."""
     for name in _SYSTEM:
         place = Path(name)
         if place.is_symlink():
@@ -179,7 +180,8 @@ def _decoy(place: Path, scratch: Path) -> str:
 
 def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
     """Attributes that are stronger than those of any file in the work tree: no difference of a file of
-    secrets is shown, whichever commit it is in."""
+    secrets is shown, whichever commit it is in.
+    """
     if bounds.attributes is None:
         return
     names = [
@@ -223,7 +225,8 @@ def _pin(roots: list[Path], closed: tuple[Path, ...]) -> Iterator[str]:
 
 def _keep(bounds: Bounds) -> Iterator[str]:
     """Places that stay as they are. What lies directly in a folder of the workspace (`.git/hooks`) keeps
-    that folder too: a mount point cannot be moved away and put up anew around what it protects."""
+    that folder too: a mount point cannot be moved away and put up anew around what it protects.
+    """
     roots = {root.resolve() for root in bounds.roots}
     for folder in dict.fromkeys(place.parent for place in bounds.kept if place.parent.parent in roots):
         if folder not in bounds.kept:
@@ -242,7 +245,7 @@ def _cut_off(open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...])
 
 
 def _seen(place: Path, open_places: list[Path], bounds: Bounds, foreign: tuple[Path, ...]) -> bool:
-    """True where `place` is still seen once the homes are hidden: it lies in none, or in a root within it."""
+    """Report whether `place` stays visible once homes are hidden: it is in no home, or in a root inside one."""
     if any(is_within(place, opened) for opened in (*open_places, *bounds.readable)):
         return True
     return not any(is_within(place, hidden) for hidden in (*foreign, *map(Path, _TEMPORARY)))

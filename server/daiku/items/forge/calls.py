@@ -74,7 +74,8 @@ class RepositoryCalls:
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, etag: str = "", inside: str = ""
     ) -> AsyncIterator[ListPage[AnyShape] | ForgeRefusal]:
         """Yield the list at `path` page by page; a refusal ends it. `inside`: the field of a page that
-        contains its rows."""
+        contains its rows.
+        """
         count, params = 0, {"per_page": PAGE, **query}
         more = urlencode(params, quote_via=quote)
         for number in range(1, MAX_PAGES + 1):

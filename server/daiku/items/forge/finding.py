@@ -77,7 +77,8 @@ class LabelCache:
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
     """Seconds for which an accepted and a refused label stay valid while the item's time of change stays the
-    same."""
+    same.
+    """
 
     trusted: float
     untrusted: float
@@ -95,7 +96,8 @@ class _Judgment:
 @dataclass(slots=True)
 class _LastListing:
     """The last listing of a repository: its note, its judged items by kind and number, and why it was
-    refused."""
+    refused.
+    """
 
     note: str = ""
     judged: Mapping[_Number, _Judgment] = field(default_factory=dict["_Number", "_Judgment"])

@@ -139,7 +139,8 @@ class ForgeRepository(ABC):
     @abstractmethod
     async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
         """List the open items with the label. `note` is from the previous listing; return None if nothing
-        changed."""
+        changed.
+        """
 
     @abstractmethod
     async def item(self, key: ItemKey) -> ForgeItem | ForgeRefusal:
@@ -177,7 +178,8 @@ class ForgeRepository(ABC):
         self, comments: tuple[Comment, ...], *, fresh: bool
     ) -> frozenset[Comment] | ForgeRefusal:
         """Return the comments that others than their authors may have edited. `fresh`: written since the
-        claim."""
+        claim.
+        """
 
     @abstractmethod
     async def find_head_repository(

@@ -40,7 +40,8 @@ _LONGEST_LOG = 50_000_000
 @dataclass(frozen=True, slots=True)
 class ForgeAnswer:
     """An HTTP answer. `more`: query of the next page; empty if there is none, None if unknown. `time`: the
-    forge's clock."""
+    forge's clock.
+    """
 
     status: int
     data: JsonValue
@@ -59,7 +60,8 @@ class _Problem(Shape):
 
 class Wire:
     """Sends requests to the forge `name`. Nothing is sent during a requested pause; redirects are not
-    followed."""
+    followed.
+    """
 
     def __init__(
         self,

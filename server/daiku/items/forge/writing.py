@@ -62,7 +62,8 @@ class Writer:
 
     async def _find_own_comment(self, mark: str) -> Comment | ForgeRefusal | None:
         """Return Daiku's comment with `mark`, which others may have copied. A progress comment starts with
-        its mark."""
+        its mark.
+        """
         path, newest = self.repository.get_comments_path(self.key), self.repository.newest_first
         async for page in self.repository.calls.get_pages(Comment, path, newest):
             if isinstance(page, ForgeRefusal):

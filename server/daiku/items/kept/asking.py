@@ -31,7 +31,8 @@ LONGEST_SECONDS = 120.0
 @dataclass(frozen=True, slots=True)
 class TreeKeeper:
     """Requests that the claimed item's tree be kept. `lost_calls`: ids of calls started in a tree that is
-    lost."""
+    lost.
+    """
 
     intents: IntentStore
     claim: Claim
@@ -39,7 +40,8 @@ class TreeKeeper:
 
     async def keep(self, name: str, of: str) -> bool:
         """Wait until the current tree is kept under `name`; return False and log it if that fails. Raises
-        ClaimLost."""
+        ClaimLost.
+        """
         intent = KeepTree(name=name, of=of)
         self.intents.want(self.claim, KEEP, intent)
         loop = asyncio.get_running_loop()

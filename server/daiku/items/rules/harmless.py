@@ -119,7 +119,8 @@ def _escape_quick_action(line: str) -> str:
 
 def _neutralize_inline(line: str) -> str:
     """Neutralize one line outside of code. Unclosed backquotes are escaped, since a later line could close
-    them."""
+    them.
+    """
     parts: list[str] = []
     pending: list[str] = []
     at = 0

@@ -53,7 +53,8 @@ class WorkerStore:
 
     def list_alive(self) -> frozenset[str]:
         """Return the workers with a recent heartbeat. One in the future does not count: the clock was set
-        back."""
+        back.
+        """
         is_recent = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
         rows = self._db.query(
             f"SELECT worker FROM work_workers WHERE {is_recent}",  # noqa: S608  # constants

@@ -88,7 +88,8 @@ STATUS_OF_CODE = {
 @dataclass(frozen=True, slots=True)
 class VendorError:
     """Parsed vendor error. `rate` is True for a rate limit, known by its code, quota name, retry delay, or unit of
-    time."""
+    time.
+    """
 
     message: str = ""
     codes: tuple[str, ...] = ()

@@ -70,7 +70,8 @@ class PlaybookDesk:
         self, scope: PlaybookScope | None, section: str = "", *, everything: bool = False
     ) -> api.PlaybookListResult:
         """Return the bullets in the order of their addition; without a scope both playbooks', the
-        repository's first."""
+        repository's first.
+        """
         bullets = tuple(each for store in self._stores(scope) for each in store.load().bullets)
         selected = tuple(
             each

@@ -198,7 +198,8 @@ def decode_text(data: bytes, name: str) -> str:
 async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> ReviewReason | None:
     """Return why lessons of `file` wait for review in the playbook of `folder`; None if they do not.
 
-    `trusted`: the user trusts the folder."""
+    `trusted`: the user trusts the folder.
+    """
     places = _get_paths(file)
     if await _is_tracked(*places):
         return "of_repository"

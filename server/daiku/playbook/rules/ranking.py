@@ -27,7 +27,8 @@ LEAST_WIDE = 40
 class Scored(NamedTuple):
     """A lesson by its number, and how well it fits by vectors, by words and together, each from 0 to 1.
 
-    `likeness` is the cosine itself, None if the lesson is not among the nearest."""
+    `likeness` is the cosine itself, None if the lesson is not among the nearest.
+    """
 
     number: int
     vector: float
@@ -39,7 +40,8 @@ class Scored(NamedTuple):
 class Question(NamedTuple):
     """A text to search for, its vector (None: by words alone), the number of results, and the hidden lessons.
 
-    `fill`: by words alone, lessons that share no word follow in the order of adding."""
+    `fill`: by words alone, lessons that share no word follow in the order of adding.
+    """
 
     text: str
     vector: Vector | None

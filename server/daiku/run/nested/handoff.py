@@ -40,7 +40,8 @@ class Nested:
     """A nested run to start.
 
     `calls`: executed without a model. `services`: those of a copy of the project. `after`: called with the
-    state after each event. `max_rounds`: its own model replies (0: the parent's limit)."""
+    state after each event. `max_rounds`: its own model replies (0: the parent's limit).
+    """
 
     agent: Agent
     request: str
@@ -55,7 +56,8 @@ class Nested:
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
     """Run agent `name` on `request` as a nested run and return its result.
 
-    Raises HandoffDepthExceeded, UsageError (no such agent), Paused."""
+    Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
+    """
     agent = _find_agent(parent, name)
     brief = make_brief(parent.log, agent, request)
     back = await nest(parent, call, Nested(agent, request, brief))
@@ -70,7 +72,8 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
 def _find_agent(parent: LiveRun, name: str) -> Agent:
     """Return the agent called `name`; only from the parent agent's `handoffs` if it has any.
 
-    Raises UsageError."""
+    Raises UsageError.
+    """
     handoffs, services = parent.log.agent.handoffs, parent.log.services
     match = next((agent for agent in handoffs if agent.name == name), None)
     if handoffs and match is None:
@@ -83,14 +86,16 @@ def _find_agent(parent: LiveRun, name: str) -> Agent:
 async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
     """Run `work` as a nested run of `parent` for `call` and return how it ended; continue it after a restart.
 
-    Budget and approvals are shared. Raises HandoffDepthExceeded, Paused."""
+    Budget and approvals are shared. Raises HandoffDepthExceeded, Paused.
+    """
     return await _run_nested(parent, call, await _prepare(parent, call, work))
 
 
 async def nest_in_parallel(parent: LiveRun, works: Mapping[str, Nested]) -> list[HandoffEnd]:
     """Run all of `works`, keyed by call, in parallel and started in order.
 
-    Raises HandoffDepthExceeded, Paused."""
+    Raises HandoffDepthExceeded, Paused.
+    """
     prepared_runs = await run_all(_prepare(parent, call, work) for call, work in works.items())
     return await run_all(
         _run_nested(parent, call, prepared_run)

@@ -55,7 +55,8 @@ WORKING = "act"
 class NestedTaskWork:
     """Plan and task tools for one call of `parent`; continued after a restart.
 
-    Methods raise HandoffDepthExceeded, Paused."""
+    Methods raise HandoffDepthExceeded, Paused.
+    """
 
     parent: LiveRun
     call: str

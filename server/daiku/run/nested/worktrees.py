@@ -65,7 +65,8 @@ async def side_by_side(
 
     If possible they run in parallel, each in a copy of the project, and each is merged as one patch by the
     guard. A piece whose patch does not apply is repeated. Otherwise they run one after the other, or, with
-    `only_apart`, the reason is returned. Raises HandoffDepthExceeded, Paused."""
+    `only_apart`, the reason is returned. Raises HandoffDepthExceeded, Paused.
+    """
     keys = [f"{call}:{n}" for n in range(len(works))]
     if any(_has_begun(parent, key + end) for key in keys for end in ("", AGAIN)):  # started before a restart
         results = [_recover(parent, key, work) for key, work in zip(keys, works, strict=True)]

@@ -28,7 +28,8 @@ from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 class RunGuards:
     """Guardrails of a run: `shared` ones, and the agent's `own`.
 
-    In a `nested` run, schemas of `shared` ones do not apply."""
+    In a `nested` run, schemas of `shared` ones do not apply.
+    """
 
     shared: tuple[Guard, ...]
     own: tuple[Guard, ...]
@@ -142,7 +143,8 @@ async def guard_reply(
 ) -> AsyncGenerator[ModelEvent]:
     """Yield a reply's pieces, buffered until it has passed if a guardrail checks outputs.
 
-    Raises BlockedReply."""
+    Raises BlockedReply.
+    """
     buffered: list[ModelEvent] = []
     buffers_replies = guards.buffers_replies  # read once: it may read files, and there are hundreds of pieces
     source = cast("AsyncGenerator[ModelEvent]", pieces)

@@ -50,7 +50,8 @@ def missing_tools(servers: McpServers, patterns: tuple[str, ...]) -> Failure | N
 class McpConsent:
     """Consent to the servers of one run; each question is asked once.
 
-    Unattended runs leave out servers without consent."""
+    Unattended runs leave out servers without consent.
+    """
 
     servers: McpServers
     record: Recorder
@@ -66,7 +67,8 @@ class McpConsent:
     async def __call__(self) -> None:
         """Ask, start allowed servers, and wait a limited time.
 
-        Raises DaikuError if a required server is unavailable."""
+        Raises DaikuError if a required server is unavailable.
+        """
         while self.asks and (questions := self._open_questions()):
             for question in questions:
                 self.servers.record_answer(question, await self._ask(question))

@@ -45,7 +45,8 @@ class Replies:
     """Model replies and tools of one run.
 
     `model` is None if the run uses no model. `consent` starts its MCP servers. `share`: share of the context
-    window above which old messages are condensed."""
+    window above which old messages are condensed.
+    """
 
     log: RunLog
     model: Metered | None

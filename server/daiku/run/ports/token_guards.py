@@ -23,7 +23,8 @@ from daiku.texts.text import text
 class TokenMeter:
     """Token usage of a run, counted with all its token guards.
 
-    `reached`: the reason that no more calls are allowed."""
+    `reached`: the reason that no more calls are allowed.
+    """
 
     live: LiveRun
     guards: tuple[TokenGuard, ...]
@@ -74,7 +75,8 @@ class TokenMeter:
     async def request(self, request: ModelRequest) -> AsyncGenerator[Callable[[ModelEvent], None]]:
         """Count a request while it runs, then its usage; yield a listener for pieces.
 
-        Raises DaikuError (limit)."""
+        Raises DaikuError (limit).
+        """
         estimated, tool_tokens = estimate_request(request), self._tool_tokens
         reserved = max(estimated - tool_tokens, 0)
         if (reached := await self.take(reserved)) is not None:

@@ -119,7 +119,8 @@ def list_uncompared(events: Iterable[Event]) -> tuple[Uncompared, ...]:
 class Difference(Frozen):
     """The first difference and its place.
 
-    `step`: number of the run's event, from 1. `around`: names of the outer agents, outermost first."""
+    `step`: number of the run's event, from 1. `around`: names of the outer agents, outermost first.
+    """
 
     seq: int
     run: str

@@ -161,7 +161,8 @@ def shows_pass(output: str) -> bool:
 def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
     """Return True if `later` makes `earlier` obsolete: the same check, or a pass that covers it.
 
-    Another program settles a failure only after a change, and only if it may check the same."""
+    Another program settles a failure only after a change, and only if it may check the same.
+    """
     if later.command == earlier.command:
         return later.state != "unknown"
     if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:

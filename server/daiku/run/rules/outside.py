@@ -47,7 +47,8 @@ class Workspace(Protocol):
         """Return True if the agent may not access the file under any name.
 
         Hidden: listed in .daikuignore, part of version control, or a git-ignored file that looks like
-        secrets."""
+        secrets.
+        """
         ...
 
     def closed(self, path: Path) -> bool:
@@ -68,7 +69,8 @@ class Workspace(Protocol):
         """Apply all of `patch` or nothing.
 
         `exact`: restore texts exactly, even if the editor formats on save. Raises StaleVersionError if a file
-        is no longer the `old` text of its change."""
+        is no longer the `old` text of its change.
+        """
         ...
 
 
@@ -82,7 +84,8 @@ class Checkpoints(Protocol):
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
         """Store the current bytes of `paths` (also of absent ones) and the planned `patch`; return the
-        checkpoint's id."""
+        checkpoint's id.
+        """
         ...
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
@@ -91,7 +94,8 @@ class Checkpoints(Protocol):
 
     async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
         """Return the changes of an edit that the files have, and those they lack; None if a file matches
-        neither."""
+        neither.
+        """
         ...
 
     def has(self, checkpoint_id: str) -> bool:
@@ -132,7 +136,8 @@ class Editor(Protocol):
     async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
         """Return the up-to-date diagnostics of `paths` (with a time limit), and the errors of other files.
 
-        Raises DaikuError if the editor cannot provide them."""
+        Raises DaikuError if the editor cannot provide them.
+        """
         ...
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]: ...
@@ -172,7 +177,8 @@ class LanguageModelBridge(Protocol):
     """Models of the editor (vscode.lm), used through `daiku/languageModel`.
 
     The JSON has the shapes of `daiku.api`: EditorModel, LanguageModelMessage, LanguageModelTool, Part,
-    LanguageModelResult. Methods raise LLMError; cancelling `request` cancels it in the editor."""
+    LanguageModelResult. Methods raise LLMError; cancelling `request` cancels it in the editor.
+    """
 
     async def list_models(self) -> tuple[JsonObject, ...]: ...
 
@@ -247,7 +253,8 @@ class Router(Protocol):
         """Return the agents for `question`.
 
         `agents`: descriptions by agent name. `model`: resolves a model name. Raises UsageError: unknown
-        model."""
+        model.
+        """
         ...
 
 
@@ -284,7 +291,8 @@ class Remembers(Protocol):
 class FoundLesson:
     """A playbook lesson that matches a question, with its score (0 to 1).
 
-    `resting`: disabled, because runs that followed it failed too often."""
+    `resting`: disabled, because runs that followed it failed too often.
+    """
 
     lesson: Lesson
     section: str
@@ -301,7 +309,8 @@ class Advises(Protocol):
         """Return the lessons for a run, best first.
 
         `personal`: include the user's own playbook. `window`: the model's context window in tokens, 0 if
-        unknown. `working`: the run may change files."""
+        unknown. `working`: the run may change files.
+        """
         ...
 
     async def search(self, question: str, most: int = 0, *, personal: bool = True) -> tuple[FoundLesson, ...]:

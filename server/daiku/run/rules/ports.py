@@ -20,7 +20,8 @@ from daiku.texts.text import NO_TEXT, Text
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
     """What the user sees of a call: preview, meaning of "always" (empty: not offered), number of hunks, and
-    reason."""
+    reason.
+    """
 
     text: Text
     remember: Text = NO_TEXT
@@ -40,7 +41,8 @@ def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TE
 class BlockedReply(GuardrailViolation):
     """A guardrail blocked a reply.
 
-    `usage`: its cost. `told`: correction for a retry, empty if the run ends."""
+    `usage`: its cost. `told`: correction for a retry, empty if the run ends.
+    """
 
     def __init__(self, failure: Failure, usage: Usage, correction: Text) -> None:
         super().__init__(failure)

@@ -32,7 +32,8 @@ class Surroundings:
     """Environment of a run.
 
     `git`: status, empty if unknown. `cursor`: `path:line` in the editor. `open_files`: relative paths, None
-    without an editor. `needed_tools`: tools in addition to those offered."""
+    without an editor. `needed_tools`: tools in addition to those offered.
+    """
 
     today: date
     system: str
@@ -50,7 +51,8 @@ def environment_facts(
 ) -> tuple[EnvironmentFact, ...]:
     """Return all environment facts, in order.
 
-    `shell`: the agent runs commands. `stage`: the agent does part of the work."""
+    `shell`: the agent runs commands. `stage`: the agent does part of the work.
+    """
     facts = (
         ("Date", f"{surroundings.today:%A, %Y-%m-%d}"),
         ("System", surroundings.system),

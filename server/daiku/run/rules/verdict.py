@@ -79,7 +79,8 @@ def plan_standing(state: State) -> PlanStanding | None:
 def end_events(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
     """Build the last events of a run with `status`, downgraded if the record does not support it.
 
-    A blocked run has no answer text."""
+    A blocked run has no answer text.
+    """
     checks = _read_checks(state) if status == "completed" else None
     reasons = unverified_reasons(state, checks) if status == "completed" else ()
     is_blocked = state.failure is not None and state.failure.kind == "guardrail"
@@ -236,7 +237,8 @@ def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
 def _run_request_reasons(state: State) -> Iterator[UnverifiedReason]:
     """Yield a reason if nothing ran although the request is only to run something.
 
-    Tools of MCP servers may have run it."""
+    Tools of MCP servers may have run it.
+    """
     request, attempts = state.request, state.attempts
     if attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands):
         return

@@ -38,8 +38,10 @@ def weight(line: str) -> int:
 
 
 def decisive_lines(text: str, room: int) -> list[tuple[int, str]]:
-    """The decisive lines of `text` with their numbers, from 0: those that look most decisive first in line,
-    each text once, at most `room` characters of them, in their order."""
+    """Return the most decisive lines of `text` with their line numbers, from 0, in order.
+
+    Each text occurs once; together they have at most `room` characters.
+    """
     found: dict[str, tuple[int, int]] = {}
     number, place = 0, 0
     for start in sorted(_lines_with_marks(text)):
@@ -73,7 +75,8 @@ def _lines_with_marks(text: str) -> set[int]:
 
 def truncate_output(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
     """`text` as `truncate_middle` cuts it, but what decides is kept of the part between: in order, with a mark
-    wherever lines are left out. `how` says how to see the rest."""
+    wherever lines are left out. `how` says how to see the rest.
+    """
     if len(text) <= limit:
         return text
     share = limit // SHARE
@@ -92,7 +95,7 @@ def truncate_output(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
 
 
 def _with_marks(middle: str, kept: list[tuple[int, str]], how: str) -> str:
-    """The decisive lines of the part that is left out, between marks of how many lines are not shown."""
+    """Return the decisive lines of the omitted part, between markers that count the hidden lines."""
     count = middle.count("\n") + (not middle.endswith("\n"))
     amount = f"{count} lines, {len(middle)} characters"
     shown = [f"[… {amount} left out here but for the lines that look decisive{'. ' + how if how else ''} …]"]

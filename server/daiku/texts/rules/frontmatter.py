@@ -79,16 +79,16 @@ class FrontMatter:
     body: int
 
     def values(self, key: str) -> tuple[str, ...]:
-        """The values of `key`; none where it is not there."""
+        """Return the values of `key`, empty if it is missing."""
         found = self._field(key)
         return tuple(item.value for item in found.items if item.value) if found else ()
 
     def value(self, key: str) -> str:
-        """The value of `key`, empty where it is not there."""
+        """Return the value of `key`, empty if it is missing."""
         return next(iter(self.values(key)), "")
 
     def with_value(self, key: str, value: str) -> str:
-        """The text with `key: value`."""
+        """Return the text with `key: value`."""
         found = self._field(key)
         if found is None:
             return self._with_line(f"{key}: {_written(value)}")
@@ -96,7 +96,7 @@ class FrontMatter:
         return _spliced(self.text, [(found.start, found.end, blank + _written(value))])
 
     def with_item(self, key: str, item: str, instead_of: Collection[str]) -> str:
-        """The text in which the list of `key` has `item`, and of `instead_of` nothing else; other items stay."""
+        """Return the text with `item` in the list of `key`, replacing those in `instead_of`; other items stay."""
         found = self._field(key)
         if found is None:
             return self._with_line(f"{key}: [{_written(item)}]")
@@ -153,8 +153,10 @@ _Edit: TypeAlias = tuple[int, int, str]
 def read_front_matter(
     text: str, single: Collection[str], lists: Collection[str]
 ) -> FrontMatter | BadLine | None:
-    """The front matter of `text`: its fields of one value and its lists; None where there is none. Other fields may
-    be whatever they are."""
+    """Return the front matter of `text`: its single values and its lists; None if there is none.
+
+    Other fields may have any form.
+    """
     at = 1 if text.startswith("\ufeff") else 0
     if not (opening := _FENCE.match(text, at)) or not opening[0].endswith("\n"):
         return None
@@ -187,7 +189,7 @@ class _Reading:
         self._line = 0
 
     def closed(self) -> BadLine | None:
-        """A field of one value that turned out to be a list."""
+        """Return an error if a single-value field turned out to be a list."""
         wrong = self.fields and self.fields[-1].key in self._single and self.fields[-1].form == "block"
         return BadLine(self._line) if wrong else None
 
@@ -240,7 +242,7 @@ class _Reading:
 
 
 def _flow(text: str, at: int, end: int) -> tuple[tuple[Scalar, ...], int] | None:
-    """The items up to the closing bracket, and what is behind it."""
+    """Return the items up to the closing bracket, and the position after it."""
     items: list[Scalar] = []
     while True:
         at = _behind_blanks(text, at)
@@ -273,7 +275,7 @@ def _scalar(text: str, at: int, end: int, plain: re.Pattern[str] = _PLAIN) -> Sc
 
 
 def _unescaped(raw: str) -> str | None:
-    """What stands in double quotes; None where an escape is not known or names no character."""
+    """Return the text in double quotes; None if an escape is unknown or names no character."""
     parts: list[str] = []
     at = 0
     for found in _ESCAPE.finditer(raw):

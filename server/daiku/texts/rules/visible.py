@@ -33,7 +33,8 @@ _RAW_IN_JSON = lazy(f"[{UNSEEN}\x7f-\x9f]")
 def show_hidden(text: str) -> Text:
     """Return `text` with control, direction, tag and other invisible characters as escapes, line ends kept.
 
-    Characters that join letters or emoji of a script that needs them stay."""
+    Characters that join letters or emoji of a script that needs them stay.
+    """
     return _escape_matches(text, _HIDDEN)
 
 
@@ -50,7 +51,8 @@ def escape_invisible_json(line: str) -> str:
 def restore_invisible(written: str, real: str) -> str:
     """Return `written` with the escapes of `show_invisible` as the characters that they stand for in `real`.
 
-    An escape that `real` itself contains stays."""
+    An escape that `real` itself contains stays.
+    """
     if real.isascii() or "\\u" not in written:
         return written
     for sign in {found[0] for found in _HIDING.finditer(real) if len(found[0]) == 1}:

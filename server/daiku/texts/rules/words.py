@@ -12,7 +12,8 @@ WORD_SIZE = 8
 
 def limit_words(text: str, most: int) -> str:
     """`text` whole where it has at most `most` words (and so many characters as they take), else its beginning, up to
-    a line's end where one is near, and a note that says how much is missing."""
+    a line's end where one is near, and a note that says how much is missing.
+    """
     ends = [match.end() for match in re.finditer(r"\S+", text)]
     limit = min(ends[most - 1] if len(ends) > most else len(text), most * WORD_SIZE)
     if len(text.rstrip()) <= limit:

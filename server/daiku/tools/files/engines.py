@@ -38,7 +38,8 @@ class Query:
 
 class Place(NamedTuple):
     """A file or folder to search. `base`: the folder that globs are relative to. `everything`: include
-    ignored files."""
+    ignored files.
+    """
 
     path: Path
     base: Path

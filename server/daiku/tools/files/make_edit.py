@@ -33,7 +33,8 @@ _MAX_FILES = 20
 @dataclass(frozen=True, slots=True)
 class SavedEdit:
     """An edit after the editor saved it. `patch`: from the old texts to the saved ones; `further`: from the
-    written texts to the saved ones."""
+    written texts to the saved ones.
+    """
 
     patch: Patch
     further: Patch

@@ -46,7 +46,8 @@ class SeenTexts:
 
     def note_part(self, session: str, real: Path, text: str, lines: range, total: int) -> None:
         """Record that the model has read these lines (from 1). Once all `total` lines are read, `text` counts
-        as read."""
+        as read.
+        """
         if self._texts.get((session, real)) == text:
             return
         read_text, read_lines = self._parts.pop((session, real), ("", set[int]()))

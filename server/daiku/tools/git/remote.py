@@ -73,7 +73,8 @@ class Remote:
 @dataclass(frozen=True, slots=True)
 class PushResult:
     """A successful push: the branch is at `commit`. `new`: it did not exist; `changed`: it was not there
-    already."""
+    already.
+    """
 
     commit: str
     new: bool = False
@@ -137,7 +138,8 @@ def _parse_push(result: ProgramResult, ref: str, commit: str, expected: str) -> 
 
 async def delete_ref(mirror: Path, remote: Remote, name: str, expected: str) -> GitRefusal | None:
     """Delete the ref `name` below PRIVATE from the server if it is at `expected`. Returns the refusal, if
-    any."""
+    any.
+    """
     if not name.startswith(PRIVATE) or not _expand_ref(name) or not COMMIT_ID.fullmatch(expected):
         return make_refusal("unusable")
     argv = ["push", "--porcelain", "--no-verify", "--no-signed", f"--force-with-lease={name}:{expected}"]

@@ -118,7 +118,8 @@ LIST_SECONDS = 30.0
 @dataclass(frozen=True, slots=True)
 class ConnectionHooks:
     """Callbacks: `asker` returns a function that asks the user during a call (None if no user is there),
-    `on_change` is called when the server's offer changes, and `show` gets the sign-in URL."""
+    `on_change` is called when the server's offer changes, and `show` gets the sign-in URL.
+    """
 
     asker: Callable[[], Ask | None]
     on_change: Callable[[], None]

@@ -37,7 +37,8 @@ PROGRESS_LINES = 300
 @dataclass(slots=True, eq=False)
 class Call:
     """A call with an idle timeout: `clock` ends it after `idle_seconds` without activity, and at `deadline`
-    anyway."""
+    anyway.
+    """
 
     ask: Ask | None
     notify: Callable[[Text], None]

@@ -154,7 +154,8 @@ class McpServers:
 
     def build_prompt(self) -> str:
         """Merge the settings' `system_prompt` of the allowed servers (R2.69), and their instructions, marked
-        as data."""
+        as data.
+        """
         from daiku.texts.rules.truncate import fence_as_data  # when used
 
         parts: list[str] = []

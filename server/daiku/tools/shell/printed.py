@@ -27,7 +27,8 @@ RESERVED_CHARACTERS = 1000
 
 class Printed(NamedTuple):
     """Output for a model. `shown`: the text; `whole`: the name of the stored output, empty if `shown` is
-    complete."""
+    complete.
+    """
 
     shown: str
     whole: str = ""

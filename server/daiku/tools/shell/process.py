@@ -219,7 +219,8 @@ def _do_nothing() -> None:
 
 class _TerminalOutput(asyncio.StreamReaderProtocol):
     """Protocol of a pseudoterminal. It reports an OSError when the other side closes, which means end of
-    file."""
+    file.
+    """
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(None if isinstance(exc, OSError) else exc)

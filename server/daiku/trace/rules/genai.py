@@ -23,7 +23,8 @@ PROVIDERS = {"gemini": "gcp.gemini"}
 @dataclass(frozen=True, slots=True)
 class SpanDescription:
     """A span for export: its name, its kind (`client`: an outgoing call), its attributes, and whether it
-    failed."""
+    failed.
+    """
 
     name: str
     kind: Literal["internal", "client"]

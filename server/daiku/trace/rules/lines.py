@@ -31,7 +31,8 @@ class TraceLine(Frozen):
     """One line of a trace.
 
     Tokens: the agent's own so far. `duration_ms`: of the agent, tool, or hand-off. `result`: the tool's data,
-    else its text."""
+    else its text.
+    """
 
     event: TraceKind
     time: str

@@ -56,7 +56,8 @@ class Span:
     """A span of work.
 
     `key`: its id in the session. `parent`: key of the outer span. `top`: top-level run, one trace. `seq`: seq
-    of its start. `end`: None while open. `tokens`: the agent's own. `input`, `output`: content."""
+    of its start. `end`: None while open. `tokens`: the agent's own. `input`, `output`: content.
+    """
 
     key: str
     parent: str | None

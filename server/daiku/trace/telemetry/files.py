@@ -18,7 +18,8 @@ LOCKED_BYTE = 2**31 - 2
 class TraceFiles:
     """Trace files: one per session in a folder, or one for all if `path` ends in `.jsonl`.
 
-    Methods block and raise OSError."""
+    Methods block and raise OSError.
+    """
 
     path: Path
 
@@ -33,7 +34,8 @@ class TraceFiles:
     def add(self, session: str, lines: str) -> None:
         """Append complete lines to the file of `session`: all of them, or none if the disk is full.
 
-        Other processes wait."""
+        Other processes wait.
+        """
         data, written = lines.encode("utf-8", "replace"), 0
         handle = self._open(self.of(session), os.O_RDWR | os.O_APPEND)
         os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)

@@ -62,7 +62,8 @@ class TraceLogger:
     included only with `content=True`. A thread does the work, so that a slow disk or collector does not slow
     runs. `close()`, or leaving `with`, writes the rest.
 
-    Raises ValueError for an invalid endpoint."""
+    Raises ValueError for an invalid endpoint.
+    """
 
     def __init__(
         self,

@@ -28,7 +28,8 @@ Send = Callable[[bytes, float], None]
 class NotSent(Exception):
     """The collector did not accept the spans.
 
-    `lasting`: a retry cannot succeed. `pause`: seconds of its `Retry-After` header."""
+    `lasting`: a retry cannot succeed. `pause`: seconds of its `Retry-After` header.
+    """
 
     def __init__(self, why: str, *, lasting: bool = False, pause: float = 0.0) -> None:
         super().__init__(why)

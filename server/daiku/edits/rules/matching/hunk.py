@@ -78,7 +78,8 @@ class Replacement:
 
 def build_hunk(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
     """Return search and replacement lines as a hunk. Shared lines are context; trailing whitespace is the
-    file's."""
+    file's.
+    """
     lines: list[HunkLine] = []
     bare = [[line.rstrip() for line in side] for side in (search, replace)]
     for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():

@@ -18,7 +18,8 @@ READ_SIZE = 1024 * 1024
 
 class Sink(Protocol):
     """An output for bytes. `write` never blocks and returns the number of accepted bytes; if fewer, retry after
-    `when_ready`."""
+    `when_ready`.
+    """
 
     def write(self, data: memoryview) -> int: ...
 
@@ -29,7 +30,8 @@ class Sink(Protocol):
 
 class OutputQueue:
     """Batches the output of one event loop iteration into one write, and buffers what the reader cannot take
-    yet."""
+    yet.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

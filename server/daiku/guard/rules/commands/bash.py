@@ -98,7 +98,7 @@ def _parser() -> Parser:
 
 
 def tree_of(command: str) -> Node:
-    """The syntax tree of `command`, its bytes as places; never raises."""
+    """Return the syntax tree of `command`; places in it are byte offsets. Never raises."""
     return _parser().parse(command.encode("utf-8", "replace").translate(_AS_LETTERS)).root_node
 
 
@@ -183,7 +183,7 @@ class _Reader:
             pending.extend(reversed(node.children))
 
     def gaps(self) -> bool:
-        """True where between two tokens stands anything but blanks: text that no token accounts for."""
+        """Report whether text other than blanks stands between two tokens: no token accounts for it."""
         at = 0
         for start, end in sorted(self.leaves):
             if self.source[at:start].strip(b" \t"):
@@ -268,7 +268,10 @@ _QUOTES = re.compile(r"[\"'\\]")
 
 
 def _split_crudely(command: str) -> Iterator[SimpleCommand]:
-    """What stands between separators, for text that is no bash: enough to recognise what is forbidden."""
+    """Yield the text between separators as simple commands, for input that is not valid bash.
+
+    Enough to find denied programs.
+    """
     for piece in _SEPARATOR.split(command):
         words = _QUOTES.sub("", piece).split()
         if words:

@@ -19,7 +19,8 @@ from daiku.texts.text import NO_TEXT, Text, text
 @dataclass(frozen=True, slots=True)
 class CommandScope:
     """Where a command stands: its folder (None: not known), the workspace's roots, the home. `contained`:
-    a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only."""
+    a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only.
+    """
 
     folder: str | None
     roots: tuple[str, ...]
@@ -140,7 +141,7 @@ def valued_target(word: str, place: CommandScope) -> Text:
 
 
 def _may_match(pattern: str, place: CommandScope) -> Text:
-    """What of value a shell's pattern may come to name."""
+    """Return why the shell pattern could match something valuable, empty if it cannot."""
     home = place.home.rstrip("/") or "/home/somebody"
     wanted = pattern.strip("/").split("/")
     for path in [home, *place.roots, *(f"/{name}" for name in _SYSTEM)]:

@@ -41,7 +41,8 @@ _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.I
 
 def dangers(every: Collection[SimpleCommand]) -> tuple[Text, ...]:
     """Return which dangers the commands `every` have: they delete, run downloaded code, or install. Such a
-    command is never remembered by "always"."""
+    command is never remembered by "always".
+    """
     parts = [simple.words for simple in every if simple.words]
     found: dict[Text, None] = {}
     if any(_deletes(words) for words in parts):
@@ -99,7 +100,10 @@ def _fetches(words: tuple[Word, ...]) -> bool:
 
 
 def _runs_code(words: tuple[Word, ...]) -> bool:
-    """True for all but what is known to fetch or to handle files: any program may be what was fetched."""
+    """Report whether a pipeline runs downloaded code.
+
+    True for every program not known to only fetch or handle files.
+    """
     name = program_name(words)
     if name in SHELLS or not words[0].plain or "/" in words[0].text:
         return True
@@ -130,7 +134,8 @@ _PYTHON = lazy(r"(?:python|pypy)[\d.]*|py")
 
 def changes_daiku(simple: SimpleCommand) -> bool:
     """Return True if a command calls Daiku for more than a look: it would change what Daiku may do, or begin a run.
-    An option before the sub-command counts as a change."""
+    An option before the sub-command counts as a change.
+    """
     words = _behind_daiku(simple)
     if words is None:
         return False

@@ -32,7 +32,8 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 class CommandRules:
     """What commands are judged by. `allow` and `deny` are the person's, as words that a command begins
     with. `resolve` gives a path's real name relative to its root, None where it is outside; `closed` whether a
-    path is closed to the agent (.daikuignore)."""
+    path is closed to the agent (.daikuignore).
+    """
 
     resolve: Callable[[str], str | None]
     closed: Callable[[str], bool] = lambda _: False
@@ -189,7 +190,7 @@ def _names_closed(part: SimpleCommand, rules: CommandRules) -> bool:
 
 
 def read_only(command: str, rules: CommandRules) -> bool:
-    """True where all of `command` only reads: it can be run with a file system that cannot be written."""
+    """Report whether every part of `command` only reads, so it can run on a read-only file system."""
     return judge(command, rules).read_only
 
 
@@ -287,7 +288,8 @@ def _why(word: Word, rules: CommandRules) -> Text:
 @dataclass(frozen=True, slots=True)
 class StrippedCommand:
     """A command without its leading `cd`: the folder that it asked for, and what is left to run.
-    `refusal` says why it cannot be run."""
+    `refusal` says why it cannot be run.
+    """
 
     command: str
     folder: str = ""
@@ -322,7 +324,8 @@ _FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
 
 def changes_folder(command: str) -> bool:
     """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
-    or a wrapper. True where it is nested too deeply to tell."""
+    or a wrapper. True where it is nested too deeply to tell.
+    """
     every = _every(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
 
@@ -340,7 +343,8 @@ def prints_history(command: str) -> bool:
 
 def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:
     """Return the line to store when `command` is always allowed; empty if it must not be stored, because it
-    was not fully parsed, depends on its folder, deletes, or runs downloaded code."""
+    was not fully parsed, depends on its folder, deletes, or runs downloaded code.
+    """
     if script.doubts or dangers(every):
         return ""
     if any(not word.plain or word.glob for simple in script.commands for word in simple.words):

@@ -64,7 +64,8 @@ def wants_network(words: tuple[Word, ...]) -> bool:
 
 def goes_where_configured(words: tuple[Word, ...]) -> bool:
     """Return True for a package manager or a fetch of git that names no place: the user's settings name it, and it
-    uploads nothing."""
+    uploads nothing.
+    """
     name, texts = named_program(words)
     second = next((text for text in texts if not text.startswith("-")), "")
     if second not in DOWNLOADS.get(name, ()) or words[0].text != program_name(words):

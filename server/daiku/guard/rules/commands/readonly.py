@@ -168,14 +168,14 @@ _FOLLOWS: dict[str, re.Pattern[str]] = {
 
 
 def _pattern(name: str, args: tuple[Word, ...]) -> Word | None:
-    """The word that is a pattern or a script and no path."""
+    """Return the argument that is a pattern or script rather than a path."""
     if name not in _PATTERN_FIRST or any(_PATTERN_OPTION.fullmatch(w.text) for w in args):
         return None
     return next((w for w in args if not w.text.startswith("-")), None)
 
 
 def _follows_links(name: str, args: tuple[Word, ...]) -> bool:
-    """True where the program goes through links that it meets in folders."""
+    """Report whether the program follows symbolic links that it finds in folders."""
     found = _FOLLOWS.get(name)
     return found is not None and any(found.fullmatch(w.text) for w in args)
 

@@ -75,7 +75,8 @@ _GIT_WRITES = list_words_by_name("rules", "writing arguments of git")
 
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     """Return True for a sub-command that is none of git's own (an alias of the repository runs anything), and
-    for arguments that write a file or name a program."""
+    for arguments that write a file or name a program.
+    """
     sub, rest = find_git_subcommand(words)
     if not sub:
         return False
@@ -173,7 +174,8 @@ def _tar_writes(args: list[str]) -> bool:
 
 def allowed_by(simple: SimpleCommand, rules: tuple[str, ...]) -> bool:
     """Return True where one of the person's rules allows the whole command: it begins with the rule's words, and
-    nothing in it runs another program that the rule does not name."""
+    nothing in it runs another program that the rule does not name.
+    """
     texts = simple.texts
     for rule in rules:
         tokens = rule_words(rule)
@@ -252,7 +254,8 @@ def is_same_option(wanted: str, given: str) -> bool:
 
 def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:
     """Return True where `wanted` are, or may be, the first words of `args`, options and what may be their values
-    left out."""
+    left out.
+    """
     at = 0
     skippable = False
     for word in args:

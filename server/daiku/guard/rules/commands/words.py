@@ -12,7 +12,8 @@ from daiku.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word after quotes and escapes. `plain`: what bash passes on is exactly `text`; else a part
-    of it is computed and stands in `text` as written. `glob`: bash replaces it by file names."""
+    of it is computed and stands in `text` as written. `glob`: bash replaces it by file names.
+    """
 
     text: str
     plain: bool = True
@@ -27,7 +28,7 @@ _COMPUTED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
 
 
 def read_word(node: Node, source: bytes) -> Word:
-    """The word that `node` of the syntax tree of `source` stands for."""
+    """Return the shell word for `node` of the syntax tree of `source`."""
     raw = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
     match node.type:
         case "word" | "number":

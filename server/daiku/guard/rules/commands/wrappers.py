@@ -32,7 +32,7 @@ _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "
 
 
 def program_name(words: tuple[Word, ...]) -> str:
-    """The name of the program without its folder, lower-cased and without `.exe`."""
+    """Return the program's name without its folder and `.exe`, in lower case."""
     if not words:
         return ""
     name = posixpath.basename(words[0].text.replace("\\", "/")).casefold()
@@ -40,7 +40,7 @@ def program_name(words: tuple[Word, ...]) -> str:
 
 
 def runs_others(words: tuple[Word, ...]) -> bool:
-    """True where the program itself is a way to run other programs."""
+    """Report whether the program's purpose is to run other programs."""
     name = program_name(words)
     second = words[1].text if len(words) > 1 else ""
     return (
@@ -54,7 +54,7 @@ def runs_others(words: tuple[Word, ...]) -> bool:
 
 
 def inner_commands(simple: SimpleCommand) -> tuple[tuple[SimpleCommand, ...], tuple[str, ...]]:
-    """What `simple` would run: commands that its words may be, and texts that a shell would read."""
+    """Return what `simple` would run: commands given by its words, and texts that a shell would parse."""
     words = simple.words
     name = program_name(words)
     commands: list[tuple[Word, ...]] = []
@@ -83,8 +83,10 @@ def _suffixes(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
 
 
 def _after_options(words: tuple[Word, ...], wrapper: tuple[str, ...]) -> list[tuple[Word, ...]]:
-    """The words from the program on. Where an option is unknown, or a word computed, every place
-    from there on may be it."""
+    """Return the words from the wrapped program on.
+
+    After an unknown option or a computed word, every later position may be the program: all are returned.
+    """
     valued = tuple(word for word in wrapper if word.startswith("-"))
     left = len(wrapper) - len(valued)
     at = 0

@@ -67,7 +67,7 @@ class Fingerprints:
 
 
 def fingerprints(text: str) -> Fingerprints:
-    """The fingerprints of `text`: of what is code in it, and of what is prose."""
+    """Return the fingerprints of `text`, those of code and those of prose."""
     code: set[int] = set()
     prose: set[int] = set()
     for kind, part in parts(text[:LONGEST]):
@@ -84,7 +84,7 @@ def similarity(text: Fingerprints, other: Fingerprints) -> float:
 
 
 def similarity_action(score: float, warn: float = WARN, block: float = BLOCK) -> GuardrailAction:
-    """What follows from a score: below `warn` it passes, above `block` it is blocked, else it is warned of."""
+    """Return the action for a score: allow below `warn`, block above `block`, warn between them."""
     score = round(score, 4)
     if score > block:
         return "block"
@@ -97,7 +97,7 @@ def _shared(one: frozenset[int], other: frozenset[int]) -> float:
 
 
 def parts(text: str) -> Iterator[tuple[Kind, str]]:
-    """The pieces of `text`, fenced code apart from what stands around it."""
+    """Yield the parts of `text`: fenced code, and the prose around it."""
     at = 0
     for fence in _FENCE.finditer(text):
         yield from _piece(text[at : fence.start()])
@@ -115,8 +115,10 @@ def _piece(text: str) -> Iterator[tuple[Kind, str]]:
 
 
 def _code_grams(code: str) -> Iterator[int]:
-    """The k-grams of code without comments; in each one the names are numbered as they come, so that a renamed copy
-    has the same, and values are only of a kind."""
+    """Yield the k-grams of code without comments.
+
+    Names are numbered by first use in each k-gram, so a copy with renamed variables matches; literals count by kind.
+    """
     tokens = [_folded(token) for token in _TOKENS.findall(_without_comments(without_hidden(code)))]
     for at in range(len(tokens) - CODE_GRAM + 1):
         names: dict[str, str] = {}
@@ -137,7 +139,7 @@ def _without_comments(code: str) -> str:
 
 
 def _folded(token: str) -> tuple[bool, str]:
-    """A token as it counts, and whether it is kept as it is: it is no name."""
+    """Return the normalized token, and whether it is kept as it is because it is not a name."""
     first = token[0]
     if first.isdigit():
         return True, "0"
@@ -157,7 +159,10 @@ def _prose_grams(prose: str) -> Iterator[int]:
 
 
 def _winnowed(grams: Iterable[int]) -> Iterator[int]:
-    """The least hash of every window, the last one of equal ones; all of them where they fill no window."""
+    """Yield the smallest hash of each window (the last of equal ones).
+
+    All hashes if there are fewer than a window holds.
+    """
     hashes = list(grams)
     yield from _least(hashes) if len(hashes) > WINDOW else hashes
 

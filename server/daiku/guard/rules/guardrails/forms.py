@@ -45,7 +45,8 @@ def without_hidden(text: str) -> str:
 
 def searched_forms(text: str) -> tuple[str, ...]:
     """Every form in which a pattern is looked for in `text`, each once: as it stands, without what is hidden, and
-    with letters of other scripts, and accents, made the Latin letters that they look like."""
+    with letters of other scripts, and accents, made the Latin letters that they look like.
+    """
     if text.isascii():
         return (text,)
     plain = without_hidden(text)

@@ -18,7 +18,7 @@ _GONE = lazy(r"^(?:-(?!--)| ).*(?:\n|\Z)|^@@.*(?:\n|\Z)", re.MULTILINE)
 
 
 def call_text(call: ToolCall) -> str:
-    """The tool's name and every argument, one a line; of an edit only what it puts in."""
+    """Return the tool's name and its arguments, one per line; of an edit, only the new text."""
     return "\n".join((call.tool, *_leaves(call.args)))
 
 

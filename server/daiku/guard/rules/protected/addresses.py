@@ -96,12 +96,12 @@ def explain_not_public(address: str) -> Text:
 
 
 def same_site(one: str, other: str) -> bool:
-    """True for the same host, `www.` or not."""
+    """Report whether both hosts are equal, ignoring `www.`."""
     return one.removeprefix("www.") == other.removeprefix("www.")
 
 
 def _inner(ip: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that traffic to `ip` really goes to."""
+    """Return the IPv4 address that traffic to `ip` is routed to."""
     if ip.ipv4_mapped is not None:
         return ip.ipv4_mapped
     if ip.sixtofour is not None:
@@ -129,7 +129,7 @@ def _ascii_host(host: str) -> str:
 
 
 def _literal(host: str) -> str:
-    """The address that the C library would take `host` for: 127.1, 0x7f000001 and 017700000001 too."""
+    """Return the address that the C library parses `host` as, including 127.1, 0x7f000001, and 017700000001."""
     if ":" in host:
         return host
     parts = host.removesuffix(".").split(".")

@@ -22,7 +22,8 @@ _ESCAPE = lazy(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 
 def json_strings(content: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Read every string value with the keys that lead to it. Accepts comments, missing or trailing commas,
-    JSON5 quotes and bare keys, and a key that stands twice."""
+    JSON5 quotes and bare keys, and a key that stands twice.
+    """
     path: list[str] = []
     key, last = "", ""
     for found in _TOKEN.finditer(content):
@@ -158,7 +159,8 @@ _LINE_BREAKS = lazy(r"[\t\r\n]+")
 def find_preview_addresses(content: str, *, xml: bool = False) -> Iterator[str]:
     """Find the addresses that are loaded when `content` is shown as HTML, or as a picture in `xml`.
 
-    Every attribute with an address counts, in every element that needs no click."""
+    Every attribute with an address counts, in every element that needs no click.
+    """
     for tag in _TAG.finditer(content):
         is_clicked = tag["name"].lower().rpartition(":")[2] in _CLICKED
         for pair in _PAIR.finditer(tag["inside"]):

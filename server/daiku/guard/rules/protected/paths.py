@@ -42,9 +42,9 @@ _STREAM = lazy(r":[^/]*$")
 
 @lru_cache(maxsize=2048)
 def spellings(path: str) -> tuple[tuple[str, ...], ...]:
-    """The folders and name that `path` can mean to some file system, lower-cased; `..` resolved.
+    """Return the folders and name that `path` can mean on any file system, in lower case, with `..` resolved.
 
-    More than one where decoding (%2e, NFKC) changes it: a check has to hold for each.
+    There is more than one if decoding (%2e, NFKC) changes the path; a check must hold for each.
     """
     if len(path) > LONGEST_PATH:
         return ()  # no file system takes it
@@ -121,7 +121,7 @@ def explain_hidden(path: str) -> Text:
 
 
 def _protected(path: str) -> Iterator[tuple[str, Text]]:
-    """What of the tables `path` meets, and why that is protected."""
+    """Yield each table entry that `path` matches, with the reason it is protected."""
     for parts in spellings(path):
         for name in parts:
             if name in PROTECTED_FOLDERS:
@@ -151,12 +151,12 @@ def _globbed(parent: str, name: str) -> Iterator[tuple[str, Text]]:
 
 
 def _is_sink(parts: tuple[str, ...]) -> bool:
-    """True for the devices that hold nothing: what is written there is thrown away, or shown."""
+    """Report whether the path is a device that stores nothing, such as /dev/null."""
     return parts[:1] == ("dev",) and len(parts) > 1 and (parts[1] in _SINKS or parts[1:2] == ("fd",))
 
 
 def holds_secrets(path: str) -> bool:
-    """True where `path` is named like a file of keys or passwords."""
+    """Report whether `path` is named like a file of keys or passwords."""
     return any(_secret(parts) for parts in spellings(path))
 
 

@@ -192,7 +192,8 @@ class LessonEvidence(NamedTuple):
 
 class LessonVerdict(NamedTuple):
     """A verdict on one lesson as an observation, the weight of its evidence, and the time of the deciding
-    event."""
+    event.
+    """
 
     observation: Observation
     weight: int
@@ -209,7 +210,8 @@ class RunOutcome(NamedTuple):
 def judge_runs(chunks: Iterable[Chunk]) -> tuple[RunOutcome, ...]:
     """Return the outcomes of all ended top-level runs of a session, by its chunks in any order.
 
-    Chunks after the end of a run count too: a later review or undo decides on its edits."""
+    Chunks after the end of a run count too: a later review or undo decides on its edits.
+    """
     ordered = sorted({chunk.seq: chunk for chunk in chunks}.values(), key=lambda chunk: chunk.seq)
     tops, edits, tags = top_runs(ordered), collect_edits(ordered), dict[tuple[str, str], Tag]()
     by_top: dict[str, list[Chunk]] = {}

@@ -43,7 +43,8 @@ _NOISE = frozenset(
 def plain_schema(node: JsonValue) -> JsonValue:
     """Return a schema without keywords that models do not need: titles, defaults, bounds, optional null.
 
-    Calls are validated against the complete schema."""
+    Calls are validated against the complete schema.
+    """
     if isinstance(node, list):
         return [plain_schema(item) for item in node]
     if not isinstance(node, dict):
@@ -102,7 +103,8 @@ def parse_arguments(model: type[M], args: JsonObject) -> M:
     """Return `args` as the tool's model (lax mode). Raises pydantic.ValidationError.
 
     Values of another form are converted if the schema leaves one meaning: JSON in a string, one value for a
-    list, an object as the content of a JSON file, null for an optional argument."""
+    list, an object as the content of a JSON file, null for an optional argument.
+    """
     try:
         return model.model_validate(args)
     except ValidationError:

@@ -1,5 +1,6 @@
 """Classify requests: an instruction is a change request unless it asks for an answer, a look, or a command.
-Pure."""
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +116,8 @@ def _has_instruction(clause: str, subordinate: re.Match[str] | None = None) -> b
     """Return True if a later clause of a sentence instructs.
 
     Its verb needs an object. In a sentence with a `subordinate` clause the object must be a pronoun: “find
-    out why it fails and fix it”, but not “explain how to install and use it”."""
+    out why it fails and fix it”, but not “explain how to install and use it”.
+    """
     instruction = None if _READS.match(clause) else _INSTRUCTS.match(clause)
     if instruction is None or (subordinate is not None and subordinate[1]):
         return False

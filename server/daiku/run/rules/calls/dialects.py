@@ -117,7 +117,8 @@ def _to_bool(value: JsonValue) -> bool | None:
 def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Translation:
     """Translate `args` of `tool` if their meaning is certain. Pure, total, and idempotent.
 
-    `known`: the tool's own parameters, which stay unless their value has another form."""
+    `known`: the tool's own parameters, which stay unless their value has another form.
+    """
     draft = _Draft(args)
     for key in [key for key in draft.args if key.lower() in REMARKS and key not in known]:
         del draft.args[key]  # does not affect the call

@@ -101,7 +101,8 @@ def _only_option(node: JsonValue, root: JsonObject) -> JsonValue:
 def problems_of(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
     """Return what is wrong with `args`, one line each. Never raises: an invalid schema accepts everything.
 
-    Patterns are not checked: an untrusted regular expression may take forever."""
+    Patterns are not checked: an untrusted regular expression may take forever.
+    """
     problems: list[str] = []
     _check(args, schema, schema, "", 0, problems)
     return tuple(problems[:_MOST_PROBLEMS])

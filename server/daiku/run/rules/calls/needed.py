@@ -60,7 +60,8 @@ def needed_tools(
 ) -> str:
     """Describe the `deferred` tools that `request` needs in this mode and with these plans, one line each.
 
-    `by_find=False`: the model calls them by name, without tools/call."""
+    `by_find=False`: the model calls them by name, without tools/call.
+    """
     if not deferred:
         return ""
     names = dict.fromkeys((*_names_by_state(mode, plans), *_names_by_words(request)))

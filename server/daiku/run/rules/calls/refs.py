@@ -103,7 +103,8 @@ def plain_text(text: str, data: JsonObject | None) -> str:
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
     """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text. Raises
-    LookupError."""
+    LookupError.
+    """
     plain = plain_text(text, data)
     value: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
@@ -140,7 +141,8 @@ def fill_refs(call: ToolCall, call_id: str, text: str, data: JsonObject | None) 
 
 def unresolved_reason(call: ToolCall, messages: Sequence[Message]) -> Text:
     """Return the reason that `call` must not run: an unresolved reference in it or an earlier action; else
-    empty."""
+    empty.
+    """
     results: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):

@@ -31,7 +31,8 @@ _SHOWN_NAMES = 20
 @dataclass(frozen=True, slots=True)
 class ToolSet:
     """Tools of a session: `offered` ones are sent with every request, `deferred` ones can be found and
-    called."""
+    called.
+    """
 
     offered: tuple[ToolSpec, ...]
     deferred: tuple[ToolSpec, ...] = ()
@@ -42,7 +43,8 @@ def choose_tools(
 ) -> ToolSet:
     """Divide `specs` for a model with `window` tokens of context (0: unknown) and a `large` or small project.
 
-    Order is kept. The result changes only with MCP servers, and once when a project becomes large."""
+    Order is kept. The result changes only with MCP servers, and once when a project becomes large.
+    """
     is_small = 0 < window < SMALL_WINDOW
     unused_edit_tool = "files/patch" if edits == "search_replace" else "files/edit"
     offered_names = {name for name in (SMALL if is_small else CORE) if name != unused_edit_tool} - (

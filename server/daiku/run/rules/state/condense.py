@@ -57,7 +57,8 @@ class ContextWindow:
     """Room for requests.
 
     `limit`: tokens, 0: unknown. `prefix` and `tokens` measure it. `kept`: number of newest messages that a
-    summary keeps, 0: as many as fit."""
+    summary keeps, 0: as many as fit.
+    """
 
     limit: int
     prefix: Callable[[], int]
@@ -69,7 +70,8 @@ class ContextWindow:
 @dataclass(frozen=True, slots=True)
 class Condensing:
     """Results to shorten, and number of messages to keep with a summary (None: no summary). `size`: tokens of
-    the request."""
+    the request.
+    """
 
     pruned: Pruned | None
     kept: int | None
@@ -100,7 +102,8 @@ def _token_upper_bound(messages: Sequence[Message]) -> int:
 def plan_condensing(state: State, window: ContextWindow, *, refused: bool = False) -> Condensing | None:
     """Plan how to condense the conversation; None if that saves nothing.
 
-    `refused`: the provider rejected the request as too long."""
+    `refused`: the provider rejected the request as too long.
+    """
     conversation = state.conversation
     prefix = window.prefix()
     size = _request_tokens(conversation, window, prefix)
@@ -130,7 +133,8 @@ def plan_condensing(state: State, window: ContextWindow, *, refused: bool = Fals
 
 def _count_start(messages: Sequence[Message], window: ContextWindow, room: int) -> int | None:
     """Return the index of the first of the newest `window.kept` messages; None if keeping these saves
-    nothing."""
+    nothing.
+    """
     if not window.kept:
         return None
     start = max(0, len(messages) - window.kept)
@@ -178,7 +182,8 @@ def find_keep_start(
     messages: Sequence[Message], budget: int, tokens: Callable[[Sequence[Message]], int]
 ) -> int:
     """Return the index from which the newest `budget` tokens are kept: at least the last reply with its
-    results."""
+    results.
+    """
     start, used, has_reply = len(messages), 0, False
     for index in range(len(messages) - 1, -1, -1):
         used += tokens(messages[index : index + 1])

@@ -58,7 +58,8 @@ def select_repeated_lessons(
     """Return the lessons to repeat after compaction, and all lessons that the conversation then contains.
 
     Repeated: `requested` lessons that no message contains, then the last ones of earlier
-    requests."""
+    requests.
+    """
     prefaces = "".join(m.text[: m.preface] for m in messages if isinstance(m, UserMessage))
     last = {each.id: each for each in earlier}
     requested_ids = {each.id for each in requested}
@@ -105,7 +106,8 @@ def used_bullets(state: State) -> tuple[str, ...]:
 
 def cited_ids(reply_text: str, lesson_ids: Collection[str]) -> tuple[str, ...]:
     """Return the `lesson_ids` that a text cites in square brackets, in order; code blocks are skipped, JSON
-    is not."""
+    is not.
+    """
     if not lesson_ids:
         return ()
     id_by_spelling = {each.casefold(): each for each in lesson_ids}
@@ -144,7 +146,8 @@ def _prose_lines(reply_text: str) -> Iterator[str]:
 
 def _format_lesson(lesson: Lesson) -> str:
     """Return a lesson as a list item; further lines are indented, so that they cannot look like another
-    lesson."""
+    lesson.
+    """
     text = "\n  ".join(lesson.text.strip().splitlines())
     return f"- [{lesson.id}] {text}"
 

@@ -77,7 +77,8 @@ class RepetitionHistory(NamedTuple):
     """Bounded history of a run for finding find_repetition.
 
     `turns`: latest replies with calls. `current`: the present reply. `texts`: replies since the last new
-    result. `changes`: last edit by files. `latest`: files of the latest edit, until a reply without edits."""
+    result. `changes`: last edit by files. `latest`: files of the latest edit, until a reply without edits.
+    """
 
     turns: tuple[tuple[CallOutcome, ...], ...] = ()
     current: tuple[CallOutcome, ...] = ()

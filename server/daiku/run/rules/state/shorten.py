@@ -35,7 +35,8 @@ class AnsweredCall(NamedTuple):
 
 class Reading(NamedTuple):
     """Functions that interpret calls: arguments as the tool receives them, and a tool's effect (None:
-    unknown)."""
+    unknown).
+    """
 
     call: Callable[[ToolCall], ToolCall]
     effect: Callable[[str], Effect | None]
@@ -56,7 +57,8 @@ def shorten_superseded(
     messages: Sequence[Message], start: int, reading: Reading
 ) -> tuple[ShortenedResult, ...]:
     """Return replacements for results before `start` that later calls supersede, and for listings and
-    searches."""
+    searches.
+    """
     read_again: dict[str, list[tuple[int, int]]] = {}
     changed: set[str] = set()
     ran_again: set[str] = set()

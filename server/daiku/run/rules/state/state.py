@@ -44,7 +44,8 @@ class Request(NamedTuple):
 
     `text`: the request as the model reads it. `limits`: of this run. `asked_limits`: of its nested runs.
     `rounds_before`: rounds used before it began. `asks_model`: False if replies are computed. `may_edit`: its
-    agent may change files."""
+    agent may change files.
+    """
 
     begun: bool = False
     asks_model: bool = True
@@ -70,7 +71,8 @@ class Conversation(NamedTuple):
     interrupted answer to continue. `draft`: shown part of an interrupted reply. `progress`, `rules`,
     `environment`, `recalled`, `lessons`: what the model received. `cited`: ids of lessons that it cited.
     `tokens`: size of its last request and reply, which include `counted` messages. `files_read`,
-    `files_changed`: listed in a summary."""
+    `files_changed`: listed in a summary.
+    """
 
     messages: tuple[Message, ...] = ()
     start: int = 0
@@ -96,7 +98,8 @@ class Calls(NamedTuple):
     """Tool calls: `pending` ones without a result, in order, and `started` ones of them, by id.
 
     `preset`: calls given to a run without a model. `preset_results`: raw texts of results that they use, by
-    call."""
+    call.
+    """
 
     pending: tuple[ToolCall, ...] = ()
     started: Mapping[str, ToolCallEvent] = NOTHING
@@ -146,7 +149,8 @@ class Health(NamedTuple):
     """Progress of the run.
 
     `trail`: history for finding loops. `failed_replies`: consecutive replies without a successful call.
-    `reply_worked`: the present reply has one. `reminders`: active reminders, in order."""
+    `reply_worked`: the present reply has one. `reminders`: active reminders, in order.
+    """
 
     trail: RepetitionHistory = RepetitionHistory()
     failed_replies: int = 0
@@ -159,7 +163,8 @@ class State(NamedTuple):
 
     `done`: its effects, including nested runs. `research`: web findings. `todo`: the model's list, kept for
     later runs. `tainted`: contains untrusted text. `unattended`: approval was required, but no user was
-    present."""
+    present.
+    """
 
     request: Request = Request()
     conversation: Conversation = Conversation()

@@ -93,7 +93,8 @@ def _rank_names(
     files: Mapping[str, SourceFile], edges: _Edges, weights: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
     """Distribute the weight of each user among the definitions that it uses. Unused ones get a little of
-    their file's."""
+    their file's.
+    """
     scores = {path: {t.name: 0.0 for t in file.tags if t.is_definition} for path, file in files.items()}
     for source, targets in edges.items():
         total = sum(targets.values())
@@ -125,7 +126,8 @@ def _build_edges(files: Mapping[str, SourceFile], modules: Modules) -> _Edges:
 
 class _FileUses(NamedTuple):
     """The files that a file imports, those that it re-exports, the names that it imports, and files of its
-    package."""
+    package.
+    """
 
     files: tuple[str, ...] = ()
     reexported: tuple[str, ...] = ()
