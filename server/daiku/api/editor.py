@@ -153,8 +153,9 @@ class LanguageModelTool(Wire):
 
 
 class LanguageModelParams(Wire):
-    """A model request. The client streams `$/progress {token: partialResultToken, value: Part}` until it
-    answers.
+    """A model request.
+
+    The client streams `$/progress {token: partialResultToken, value: Part}` until it answers.
     """
 
     model: str

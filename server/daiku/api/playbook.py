@@ -22,8 +22,9 @@ from daiku.texts.text import Text
 
 
 class PlaybookListParams(Wire):
-    """Filter of a list. Without scope: both playbooks, the repository's first. Without section: all. Without
-    `all`: active bullets only.
+    """Filter of a list.
+
+    Without scope: both playbooks, the repository's first. Without section: all. Without `all`: active bullets only.
     """
 
     scope: PlaybookScope | None = None

@@ -33,6 +33,7 @@ class SessionRef(Wire):
 
 class SessionGetParams(SessionRef):
     """With `last`: about this many of the last chunks (before `beforeSeq`, if given), starting at a message.
+
     Without: all after `afterSeq`.
     """
 

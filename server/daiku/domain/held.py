@@ -115,8 +115,9 @@ class CurationOperation(Wire):
 
 
 class Reflected(LineEvent):
-    """A model's reflection on the surrounding run, and the playbook operations that it requests. Neither is
-    applied by this event.
+    """A model's reflection on the surrounding run, and the playbook operations that it requests.
+
+    Neither is applied by this event.
     """
 
     type: ClassVar[str] = "reflected"

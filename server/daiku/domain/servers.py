@@ -19,8 +19,9 @@ class Consent(Frozen):
 
 
 class ConsentQuestion(Frozen):
-    """A question whether an MCP server may be used. `key` identifies server and definition: a changed
-    definition is a new question.
+    """A question whether an MCP server may be used.
+
+    `key` identifies server and definition: a changed definition is a new question.
     """
 
     server: str

@@ -157,8 +157,9 @@ def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome
 
 
 async def _push(item: ClaimedItem) -> ForgeRefusal | None:
-    """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the
-    push.
+    """Commit the rest, push the branch, and apply all intents.
+
+    Return a transient refusal, or that of the push.
     """
     tree, record = item.place.tree, item.record
     commit = await snapshot(tree, build_commit_message(item.text.title, record.key), item.place.identity)
@@ -173,8 +174,9 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
 
 
 async def _want_request(item: ClaimedItem, result: RunResult) -> None:
-    """Record an intent for the request, if an issue's branch has changes. Its list of files is read from the
-    branch.
+    """Record an intent for the request, if an issue's branch has changes.
+
+    Its list of files is read from the branch.
     """
     record = item.record
     # In a review round the request exists already, possibly edited by people.

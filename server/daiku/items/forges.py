@@ -21,8 +21,9 @@ SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """Repositories of a forge in the settings. `found`: the number of items to process, or the Failure of the
-    query.
+    """Repositories of a forge in the settings.
+
+    `found`: the number of items to process, or the Failure of the query.
     """
 
     name: str

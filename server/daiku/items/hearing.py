@@ -65,8 +65,9 @@ async def poll_while_running(item: ClaimedItem) -> None:
 
 
 async def _poll_once(item: ClaimedItem) -> float | None:
-    """Poll once. Return the seconds to wait before the next poll; None if nothing more can come. Raises
-    ClaimLost.
+    """Poll once.
+
+    Return the seconds to wait before the next poll; None if nothing more can come. Raises ClaimLost.
     """
     record, items = item.record, item.parts.items
     if record.fence != item.claim.fence:

@@ -29,8 +29,9 @@ CREATE TABLE IF NOT EXISTS work_intents(
 
 
 class IntentStore:
-    """The intents of the items of `items`, written under their claims. `redact` removes secrets from all
-    texts.
+    """The intents of the items of `items`, written under their claims.
+
+    `redact` removes secrets from all texts.
     """
 
     def __init__(self, db: Database, items: ItemStore, redact: Callable[[str], str] = str) -> None:
@@ -143,8 +144,9 @@ _SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM w
 
 
 def ask_item(items: ItemStore, item: str, action: ItemAction) -> WorkItem:
-    """Pause, resume, cancel or retry an item; a worker changes its label. Raises UsageError if unknown or not
-    possible.
+    """Pause, resume, cancel or retry an item; a worker changes its label.
+
+    Raises UsageError if unknown or not possible.
     """
     intents = IntentStore(items.database, items)
     with items.database.transaction():

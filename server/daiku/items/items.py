@@ -228,8 +228,9 @@ class ItemStore:
             return is_noted and not candidate.refused
 
     def ask(self, item: str, action: ItemAction) -> WorkItem:
-        """Pause, resume, cancel or retry an item from any process. Raises UsageError if unknown or not
-        possible now.
+        """Pause, resume, cancel or retry an item from any process.
+
+        Raises UsageError if unknown or not possible now.
         """
         with self._db.transaction():
             record = self.record(item)
@@ -256,8 +257,9 @@ class ItemStore:
                 self._store(with_changes(record, {"state": "queued"}, wanted=""))
 
     def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
-        """Queue an item in review for another round, by a new run of its session. Return False if it changed
-        meanwhile.
+        """Queue an item in review for another round, by a new run of its session.
+
+        Return False if it changed meanwhile.
         """
         with self._db.transaction():
             if not self._is_unchanged(record):
@@ -281,8 +283,9 @@ class ItemStore:
             return Claim(record.item, fence)
 
     def signal(self, claim: Claim, order: Order, after: Order | None = None) -> None:
-        """Set the order for the item's worker; with `after` only if that is the current order. Raises
-        ClaimLost.
+        """Set the order for the item's worker; with `after` only if that is the current order.
+
+        Raises ClaimLost.
         """
         with self.under_claim(claim) as record:
             if after in (None, record.wanted):
@@ -298,8 +301,9 @@ class ItemStore:
         only: tuple[ItemState, ...] = ("queued",),
         expected_fence: int | None = None,
     ) -> Claim | None:
-        """Claim the item if it is in one of the states `only`. `expected_fence`: its fencing token must be
-        this one.
+        """Claim the item if it is in one of the states `only`.
+
+        `expected_fence`: its fencing token must be this one.
         """
         with self._db.transaction():
             record = self._lock_record(item)

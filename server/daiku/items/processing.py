@@ -55,8 +55,9 @@ LONGEST_WAIT = 30.0
 
 
 async def process_item(item: ClaimedItem) -> ItemState:
-    """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost,
-    DaikuError.
+    """Process the item until it is over, waits, or is given back.
+
+    Return its state. Raises ClaimLost, DaikuError.
     """
     facts = item.record.facts
     if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:

@@ -136,8 +136,9 @@ class ModelBreaker:
         return 0 if self.seconds else min(room, max(0, 1 - under_way))
 
     def trip(self, item: str) -> bool:
-        """Record that the provider failed a run. Return True if the item may be the cause: others succeeded
-        since.
+        """Record that the provider failed a run.
+
+        Return True if the item may be the cause: others succeeded since.
         """
         is_suspect = self._successes > self._seen.get(item, self._successes)
         self._seen[item] = self._successes

@@ -15,8 +15,9 @@ from daiku.domain.items.item import ItemKey, SourceName
 
 @dataclass(frozen=True, slots=True)
 class CloneAccess:
-    """Address of a repository with its current HTTP credentials. `local`: a path on this machine, never
-    pushed to.
+    """Address of a repository with its current HTTP credentials.
+
+    `local`: a path on this machine, never pushed to.
     """
 
     url: str
@@ -39,8 +40,9 @@ def no_check() -> None:
 
 
 class ItemSource(Protocol):
-    """A source of items. Methods return a forge's refusals as values, and never repeat a change without a
-    lookup.
+    """A source of items.
+
+    Methods return a forge's refusals as values, and never repeat a change without a lookup.
     """
 
     @property
@@ -51,8 +53,9 @@ class ItemSource(Protocol):
         ...
 
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
-        """Return the items to process, oldest label first. Makes at most one call per repository if nothing
-        is new.
+        """Return the items to process, oldest label first.
+
+        Makes at most one call per repository if nothing is new.
         """
         ...
 

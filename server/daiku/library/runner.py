@@ -244,8 +244,9 @@ class Runner:
         return run_id
 
     def steer(self, run_id: str, text: str) -> None:
-        """Send a message to an active run, which reads it in its next turn. Raises ValueError if it is not
-        active.
+        """Send a message to an active run, which reads it in its next turn.
+
+        Raises ValueError if it is not active.
         """
         self._apps.do("steer", run_id, lambda runs: run_until_blocked(runs.steer(run_id, text)))
 
@@ -322,8 +323,9 @@ class Runner:
     async def _decide(
         self, app: App, run: str, approval: ApprovalAsked, decides: Approves, invalid: list[object]
     ) -> None:
-        """Let the program decide. An exception rejects; so does an invalid decision, which is appended to
-        `invalid`.
+        """Let the program decide.
+
+        An exception rejects; so does an invalid decision, which is appended to `invalid`.
         """
         decision: object = "reject_once"
         try:

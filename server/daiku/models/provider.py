@@ -58,8 +58,10 @@ editor that offers models, or a script."""
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """Description of a provider. Its settings, environment variables, model choice, `daiku models`, `daiku doctor`,
-    and the editor's settings are derived from it.
+    """Description of a provider.
+
+    Its settings, environment variables, model choice, `daiku models`, `daiku doctor`, and the editor's settings are
+    derived from it.
     """
 
     name: str

@@ -101,8 +101,9 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def fill_literally(template: str, variables: Mapping[str, object]) -> str:
-    """Return `template` with its `{name}` placeholders replaced. Values are not expanded again, and braces that name no
-    variable stay: JSON in a prompt needs no escapes.
+    """Return `template` with its `{name}` placeholders replaced.
+
+    Values are not expanded again, and braces that name no variable stay: JSON in a prompt needs no escapes.
     """
     return _PLACEHOLDER.sub(
         lambda match: str(variables[match[1]]) if match[1] in variables else match[0], template

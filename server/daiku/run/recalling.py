@@ -72,8 +72,9 @@ def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
 
 
 def with_memory_tools(services: RunServices, requested: Agent | str) -> Agent:
-    """Return the agent with the tools of its memory, the same copy each time. Raises UsageError: unknown
-    agent.
+    """Return the agent with the tools of its memory, the same copy each time.
+
+    Raises UsageError: unknown agent.
     """
     agent = requested if isinstance(requested, Agent) else services.agents.find(requested)
     memory = memory_of(services, agent)

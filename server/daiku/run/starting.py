@@ -214,8 +214,9 @@ async def environment_of(
     cursor: Cursor | None = None,
     needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """Return the environment facts for a run. `needed_tools`: tools for the request that the model is not
-    sent.
+    """Return the environment facts for a run.
+
+    `needed_tools`: tools for the request that the model is not sent.
     """
     if not agent.uses_builtin_tools:
         return ()

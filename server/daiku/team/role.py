@@ -36,8 +36,9 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Functions that read, check, and continue an agent's fixed-format replies. All are pure functions of the
-    conversation, so that a resumed run continues at the same point.
+    """Functions that read, check, and continue an agent's fixed-format replies.
+
+    All are pure functions of the conversation, so that a resumed run continues at the same point.
 
     A model with tools answers by calling them; one without writes the form. The form is accepted from both.
 

@@ -18,9 +18,11 @@ _NONE: Mapping[str, Argument] = MappingProxyType({})
 
 
 class Text(str):
-    """A string for a person. As a string it is English, which models, logs and programs read; `id` and `args`
-    are what `render` makes another language's sentence from. Without an id it is somebody's own words (a name,
-    what a service answered), the same in every language.
+    """A string for a person.
+
+    As a string it is English, which models, logs and programs read; `id` and `args` are what `render` makes another
+    language's sentence from. Without an id it is somebody's own words (a name, what a service answered), the same in
+    every language.
     """
 
     __slots__ = ("args", "id")
@@ -78,8 +80,9 @@ def as_text(said: str) -> Text:
 
 
 def render(said: str, language: str) -> str:
-    """`said` in `language`: by its id where it has one, else as it is. What the catalogue does not know (a
-    journal of another version) stays English.
+    """`said` in `language`: by its id where it has one, else as it is.
+
+    What the catalogue does not know (a journal of another version) stays English.
     """
     if not isinstance(said, Text) or not said.id or language == ENGLISH:
         return str(said)

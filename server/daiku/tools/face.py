@@ -36,8 +36,9 @@ class Face:
 
 
 def format_subject(face: Face, args: JsonObject) -> str:
-    """Format the template of `face` with the call's arguments. The panel's `toolFace.ts` parses the same
-    templates.
+    """Format the template of `face` with the call's arguments.
+
+    The panel's `toolFace.ts` parses the same templates.
     """
 
     def expand_optional(part: re.Match[str]) -> str:

@@ -221,8 +221,9 @@ class ToolRegistry:
                     return self._build_failure(tool, error)
 
     async def trial(self, call: ToolCall, context: ToolContext) -> ToolResult | Text:
-        """Run the call with its writes discarded. Returns the result if nothing was written, else a reason to
-        ask.
+        """Run the call with its writes discarded.
+
+        Returns the result if nothing was written, else a reason to ask.
         """
         match self.parse(call):
             case ToolResult() as failure:

@@ -158,8 +158,9 @@ class Journal:
         return self.get_session(new)
 
     def chunks(self, session: str, after_seq: int = 0, most: int = ALL) -> list[Chunk]:
-        """Return the durable chunks after `after_seq`, oldest first, at most `most`. Raises UsageError
-        (not_found).
+        """Return the durable chunks after `after_seq`, oldest first, at most `most`.
+
+        Raises UsageError (not_found).
         """
         sql = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
         rows = self._db.query(sql, (session, after_seq, most))
@@ -177,8 +178,9 @@ class Journal:
         return dict(self._db.query(CHANGED_SESSIONS, (workspace,)))
 
     def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
-        """Return about the `last` durable chunks below `before_seq` (0: the end). Raises UsageError
-        (not_found).
+        """Return about the `last` durable chunks below `before_seq` (0: the end).
+
+        Raises UsageError (not_found).
         """
         from daiku.trace.window import read_window  # when used
 
@@ -260,8 +262,9 @@ class Journal:
             )
 
     def lock(self, session: str) -> Lock:
-        """Acquire the right to run in `session`, until release or process exit. Raises UsageError (busy),
-        DaikuError.
+        """Acquire the right to run in `session`, until release or process exit.
+
+        Raises UsageError (busy), DaikuError.
         """
         check_in_place(self._db)
         lock = self._locks.of(session)

@@ -23,8 +23,9 @@ class ChunkWriter(Protocol):
     def write(
         self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, durable: bool = False
     ) -> list[Chunk]:
-        """Number, redact, and store `events` in one transaction. `durable`: synced to disk. Raises
-        DaikuError: none stored.
+        """Number, redact, and store `events` in one transaction.
+
+        `durable`: synced to disk. Raises DaikuError: none stored.
         """
         ...
 

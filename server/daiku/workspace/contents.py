@@ -164,8 +164,9 @@ class Records:
         self._places[checkpoint.id] = place
 
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
-        """Copy checkpoints to another session, marking those in `restored`. Return the new ids by the old
-        ones.
+        """Copy checkpoints to another session, marking those in `restored`.
+
+        Return the new ids by the old ones.
         """
         names = {old: long_id("checkpoint") for old in ids}
         for old in ids:

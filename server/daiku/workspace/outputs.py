@@ -25,8 +25,9 @@ _FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 
 
 class Outputs:
-    """Command outputs below `folder`, one folder per session. `redact` is applied before writing. All methods
-    block.
+    """Command outputs below `folder`, one folder per session.
+
+    `redact` is applied before writing. All methods block.
     """
 
     def __init__(self, folder: Path, redact: Callable[[str], str] = str) -> None:

@@ -112,8 +112,9 @@ class Reviews:
     async def decide(
         self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
     ) -> str | None:
-        """Accept or reject changes; return the checkpoint for undo. Raises StaleVersionError if a hunk has
-        changed.
+        """Accept or reject changes; return the checkpoint for undo.
+
+        Raises StaleVersionError if a hunk has changed.
         """
         async with self._store.change_lock:
             reviews = await self.changes(session)
@@ -185,8 +186,9 @@ class Reviews:
                 await self._store.put_back(decision.path, decision.after.now)
 
     async def restore(self, checkpoint_id: str, of: str | None = None) -> RestoreOutcome:
-        """Restore the files of a checkpoint and later ones. Raises UsageError if unknown, or not of session
-        `of`.
+        """Restore the files of a checkpoint and later ones.
+
+        Raises UsageError if unknown, or not of session `of`.
         """
         session = self._store.require(checkpoint_id).session
         if of not in (None, session):
@@ -215,8 +217,9 @@ class Reviews:
         return await self.restore(self._store.last_edits(session))
 
     async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
-        """Fork the session at chunk `at_seq`, with its own undo and review. `restore_files`: restore the
-        files too.
+        """Fork the session at chunk `at_seq`, with its own undo and review.
+
+        `restore_files`: restore the files too.
         """
         forked = self._journal.fork_session(session, at_seq, partial(copy_checkpoints, self._store))
         chunks = self._journal.chunks(session)

@@ -32,8 +32,9 @@ def has_blocks(text: str) -> bool:
 
 
 def parse_blocks(text: str) -> tuple[EditBlock, ...] | Refusal:
-    """Parse all blocks of `text` in order, or return a Refusal. A block without a path has the previous
-    one's.
+    """Parse all blocks of `text` in order, or return a Refusal.
+
+    A block without a path has the previous one's.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     blocks: list[EditBlock] = []

@@ -85,8 +85,9 @@ def _is_weak(kind: Kind, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ambiguity:
-    """The reason why an elision, line `index` of the new text, cannot be filled in. `nothing`: there is no
-    old line.
+    """The reason why an elision, line `index` of the new text, cannot be filled in.
+
+    `nothing`: there is no old line.
     """
 
     index: int
@@ -267,8 +268,9 @@ def _drops_much(part: Sequence[str], old: Sequence[str]) -> bool:
 def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
-    """Split a hunk at elided context and fill in elided added lines. Each part must match below the previous
-    one.
+    """Split a hunk at elided context and fill in elided added lines.
+
+    Each part must match below the previous one.
     """
     if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]

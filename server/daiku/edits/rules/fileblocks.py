@@ -95,8 +95,9 @@ def _strip_outer_fence(lines: list[str]) -> list[str]:
 
 
 def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
-    """Return the index after this line, or after the fence that it opens. Append a wrapper's index to
-    `marks`.
+    """Return the index after this line, or after the fence that it opens.
+
+    Append a wrapper's index to `marks`.
     """
     if _WRAPPER.fullmatch(lines[index]):
         marks.append(index)

@@ -171,8 +171,9 @@ def _judge_plan(spec: ToolSpec, policy: Policy) -> Verdict:
 
 
 def _judge_memory(policy: Policy) -> Verdict:
-    """Return the verdict on storing a memory. The user decides if foreign text may be involved, as it affects later
-    sessions.
+    """Return the verdict on storing a memory.
+
+    The user decides if foreign text may be involved, as it affects later sessions.
     """
     why = text("guard.changes_memory")
     if not policy.tainted and (policy.own or not policy.roots or policy.approval_mode == "all"):

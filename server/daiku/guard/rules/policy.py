@@ -21,8 +21,9 @@ and not to be had: no command runs."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`why` says in a few words what is at stake or why not. `kind` is what an approval is shown as.
-    `key` is what "always" remembers, empty where it cannot be remembered.
+    """`why` says in a few words what is at stake or why not.
+
+    `kind` is what an approval is shown as. `key` is what "always" remembers, empty where it cannot be remembered.
 
     `ask` has to be asked of a person: approval mode and grants are already in it. Only where nobody
     is there (`approval_mode == "none"`) it is a refusal.

@@ -25,10 +25,12 @@ PERSONAL = frozenset({"memory/search"})
 
 @dataclass(frozen=True, slots=True)
 class UnwatchedCall:
-    """What a verdict on a call goes by beside the policy. `protected`: why a place that it changes is protected, empty
-    where none is. `pipeline`: it changes what a server runs by itself. `reads_secret`: it would show the text of a
-    file that looks secret. `outside`: the first path that lies in no folder of the item's. `unnamed`: the call names no
-    path. `network`: a command would be given the network. `consented`: the person allowed this very tool for always.
+    """What a verdict on a call goes by beside the policy.
+
+    `protected`: why a place that it changes is protected, empty where none is. `pipeline`: it changes what a server
+    runs by itself. `reads_secret`: it would show the text of a file that looks secret. `outside`: the first path that
+    lies in no folder of the item's. `unnamed`: the call names no path. `network`: a command would be given the
+    network. `consented`: the person allowed this very tool for always.
     """
 
     protected: Text = NO_TEXT

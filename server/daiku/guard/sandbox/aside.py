@@ -36,8 +36,10 @@ _texts: dict[tuple[str, Mark], bytes] = {}
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """How protected files stood before a command. `kept` are mounted for reading only; `texts` are those
-    of the others, to be restored. `at` is when, in nanoseconds of the clock.
+    """How protected files stood before a command.
+
+    `kept` are mounted for reading only; `texts` are those of the others, to be restored. `at` is when, in nanoseconds
+    of the clock.
     """
 
     trees: tuple[tuple[Path, Role], ...]
@@ -143,9 +145,10 @@ class ActingFile:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Protected places that are new or different, each with the root that it lies in; the uppermost of
-    each. `acting`: files that are judged by their text. `programs`: what editors run of installed packages.
-    `complete`: no part of the trees was left out, before or afterwards.
+    """Protected places that are new or different, each with the root that it lies in; the uppermost of each.
+
+    `acting`: files that are judged by their text. `programs`: what editors run of installed packages. `complete`: no
+    part of the trees was left out, before or afterwards.
     """
 
     places: tuple[tuple[Path, Path], ...]
@@ -229,8 +232,9 @@ def _younger(path: str, than: int) -> bool:
 def quarantine(
     earlier: Before, places: Iterable[tuple[Path, Path]], folder: Path
 ) -> tuple[QuarantinedFile, ...]:
-    """Move files that a command changed since `earlier` below `folder`, and restore their old text. Each of
-    `places` is a root and a file in it. Raises OSError.
+    """Move files that a command changed since `earlier` below `folder`, and restore their old text.
+
+    Each of `places` is a root and a file in it. Raises OSError.
     """
     moved: list[QuarantinedFile] = []
     for root, place in places:

@@ -54,8 +54,10 @@ def user_namespace() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """Numbers of system calls on one kind of machine. `modes`: (number, index of the argument that is a
-    file's mode, index of the flags that say whether it counts or None); `refused` do not exist here.
+    """Numbers of system calls on one kind of machine.
+
+    `modes`: (number, index of the argument that is a file's mode, index of the flags that say whether it counts or
+    None); `refused` do not exist here.
     """
 
     machine: int

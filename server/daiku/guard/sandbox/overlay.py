@@ -39,8 +39,9 @@ class Layer:
 
 @contextmanager
 def open_layers(roots: tuple[Path, ...]) -> Generator[tuple[Layer, ...] | None]:
-    """Yield a layer for each root and for the sandbox's scratch folder; None where overlays do not work here. What is
-    written is deleted at the end. Blocks. Raises OSError.
+    """Yield a layer for each root and for the sandbox's scratch folder; None where overlays do not work here.
+
+    What is written is deleted at the end. Blocks. Raises OSError.
     """
     folders = [*dict.fromkeys(root.resolve() for root in roots), scratch_folder().resolve()]
     if not can_overlay() or not _fit(folders):

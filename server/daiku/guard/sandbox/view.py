@@ -25,12 +25,14 @@ from daiku.workspace.programs import build_safe_path
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a command may do. `writable` folders; `network`; `read_only`: nothing is written at all, and
-    nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
-    roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
-    `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git. `session`: whose
-    commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command reads. `linked`: hard links to
-    files outside, which no command writes.
+    """What a command may do.
+
+    `writable` folders; `network`; `read_only`: nothing is written at all, and nothing is seen but `roots`, `readable`
+    and the system's programs. `readable` are folders outside the roots (a repository's), `kept` places that stay as
+    they are, `masked` files that are not shown. `sockets` lie in the roots; those that another process answers at are
+    covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git.
+    `session`: whose commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command
+    reads. `linked`: hard links to files outside, which no command writes.
     """
 
     roots: tuple[Path, ...]
@@ -224,8 +226,10 @@ def _pin(roots: list[Path], closed: tuple[Path, ...]) -> Iterator[str]:
 
 
 def _keep(bounds: Bounds) -> Iterator[str]:
-    """Places that stay as they are. What lies directly in a folder of the workspace (`.git/hooks`) keeps
-    that folder too: a mount point cannot be moved away and put up anew around what it protects.
+    """Places that stay as they are.
+
+    What lies directly in a folder of the workspace (`.git/hooks`) keeps that folder too: a mount point cannot be moved
+    away and put up anew around what it protects.
     """
     roots = {root.resolve() for root in bounds.roots}
     for folder in dict.fromkeys(place.parent for place in bounds.kept if place.parent.parent in roots):

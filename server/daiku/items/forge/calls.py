@@ -73,8 +73,9 @@ class RepositoryCalls:
     async def get_pages(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, etag: str = "", inside: str = ""
     ) -> AsyncIterator[ListPage[AnyShape] | ForgeRefusal]:
-        """Yield the list at `path` page by page; a refusal ends it. `inside`: the field of a page that
-        contains its rows.
+        """Yield the list at `path` page by page; a refusal ends it.
+
+        `inside`: the field of a page that contains its rows.
         """
         count, params = 0, {"per_page": PAGE, **query}
         more = urlencode(params, quote_via=quote)

@@ -84,8 +84,9 @@ def _refuse_unusable(
 async def read_comments(
     repository: ForgeRepository, comments: tuple[Comment, ...], *, fresh: bool
 ) -> tuple[tuple[Said, ...], bool] | ForgeRefusal:
-    """Return people's comments, oldest first, and whether one had hidden text. `fresh`: written since the
-    claim.
+    """Return people's comments, oldest first, and whether one had hidden text.
+
+    `fresh`: written since the claim.
     """
     rows = [
         row for row in comments if (row.body or "").strip() and not row.system and not repository.is_ours(row)

@@ -138,8 +138,9 @@ class ForgeRepository(ABC):
 
     @abstractmethod
     async def list_items(self, note: str) -> ItemListing | ForgeRefusal | None:
-        """List the open items with the label. `note` is from the previous listing; return None if nothing
-        changed.
+        """List the open items with the label.
+
+        `note` is from the previous listing; return None if nothing changed.
         """
 
     @abstractmethod
@@ -177,8 +178,9 @@ class ForgeRepository(ABC):
     async def find_edited(
         self, comments: tuple[Comment, ...], *, fresh: bool
     ) -> frozenset[Comment] | ForgeRefusal:
-        """Return the comments that others than their authors may have edited. `fresh`: written since the
-        claim.
+        """Return the comments that others than their authors may have edited.
+
+        `fresh`: written since the claim.
         """
 
     @abstractmethod

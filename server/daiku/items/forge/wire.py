@@ -39,8 +39,9 @@ _LONGEST_LOG = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class ForgeAnswer:
-    """An HTTP answer. `more`: query of the next page; empty if there is none, None if unknown. `time`: the
-    forge's clock.
+    """An HTTP answer.
+
+    `more`: query of the next page; empty if there is none, None if unknown. `time`: the forge's clock.
     """
 
     status: int
@@ -59,8 +60,9 @@ class _Problem(Shape):
 
 
 class Wire:
-    """Sends requests to the forge `name`. Nothing is sent during a requested pause; redirects are not
-    followed.
+    """Sends requests to the forge `name`.
+
+    Nothing is sent during a requested pause; redirects are not followed.
     """
 
     def __init__(

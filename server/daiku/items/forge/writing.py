@@ -61,8 +61,9 @@ class Writer:
         return was_set if isinstance(was_set, ForgeRefusal) else Outcome(reference=label, found=was_set)
 
     async def _find_own_comment(self, mark: str) -> Comment | ForgeRefusal | None:
-        """Return Daiku's comment with `mark`, which others may have copied. A progress comment starts with
-        its mark.
+        """Return Daiku's comment with `mark`, which others may have copied.
+
+        A progress comment starts with its mark.
         """
         path, newest = self.repository.get_comments_path(self.key), self.repository.newest_first
         async for page in self.repository.calls.get_pages(Comment, path, newest):

@@ -30,8 +30,9 @@ LONGEST_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class TreeKeeper:
-    """Requests that the claimed item's tree be kept. `lost_calls`: ids of calls started in a tree that is
-    lost.
+    """Requests that the claimed item's tree be kept.
+
+    `lost_calls`: ids of calls started in a tree that is lost.
     """
 
     intents: IntentStore
@@ -39,8 +40,9 @@ class TreeKeeper:
     lost_calls: frozenset[str] = frozenset()
 
     async def keep(self, name: str, of: str) -> bool:
-        """Wait until the current tree is kept under `name`; return False and log it if that fails. Raises
-        ClaimLost.
+        """Wait until the current tree is kept under `name`; return False and log it if that fails.
+
+        Raises ClaimLost.
         """
         intent = KeepTree(name=name, of=of)
         self.intents.want(self.claim, KEEP, intent)

@@ -118,8 +118,9 @@ def _escape_quick_action(line: str) -> str:
 
 
 def _neutralize_inline(line: str) -> str:
-    """Neutralize one line outside of code. Unclosed backquotes are escaped, since a later line could close
-    them.
+    """Neutralize one line outside of code.
+
+    Unclosed backquotes are escaped, since a later line could close them.
     """
     parts: list[str] = []
     pending: list[str] = []

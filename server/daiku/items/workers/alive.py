@@ -52,8 +52,9 @@ class WorkerStore:
         self._db.write("DELETE FROM work_workers WHERE worker = ?", (worker,))
 
     def list_alive(self) -> frozenset[str]:
-        """Return the workers with a recent heartbeat. One in the future does not count: the clock was set
-        back.
+        """Return the workers with a recent heartbeat.
+
+        One in the future does not count: the clock was set back.
         """
         is_recent = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
         rows = self._db.query(

@@ -87,8 +87,9 @@ STATUS_OF_CODE = {
 
 @dataclass(frozen=True, slots=True)
 class VendorError:
-    """Parsed vendor error. `rate` is True for a rate limit, known by its code, quota name, retry delay, or unit of
-    time.
+    """Parsed vendor error.
+
+    `rate` is True for a rate limit, known by its code, quota name, retry delay, or unit of time.
     """
 
     message: str = ""

@@ -12,9 +12,10 @@ def enclosed(
     kind_of: Callable[[re.Match[str]], str],
     ends: Mapping[str, re.Pattern[str]],
 ) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Every opening in `text` with its end, one behind the other. The end of a kind matches from behind the opening on;
-    a kind without one is whole as it is. What has no end is left out, and no later one of its kind is looked at: it
-    has none either, so that many of them cost no more than one.
+    """Every opening in `text` with its end, one behind the other.
+
+    The end of a kind matches from behind the opening on; a kind without one is whole as it is. What has no end is left
+    out, and no later one of its kind is looked at: it has none either, so that many of them cost no more than one.
     """
     at, endless = 0, set[str]()
     while (found := opening.search(text, at)) is not None:

@@ -21,8 +21,10 @@ class _Pattern:
 
 
 def lazy(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """`re.compile`, put off until the pattern is used. For patterns of a module that is imported at start and
-    whose compilation takes time: alternations of many words above all. Raises `re.error` at that use only.
+    """`re.compile`, put off until the pattern is used.
+
+    For patterns of a module that is imported at start and whose compilation takes time: alternations of many words
+    above all. Raises `re.error` at that use only.
     """
     return cast("re.Pattern[str]", _Pattern(pattern, flags))
 

@@ -37,8 +37,9 @@ class Query:
 
 
 class Place(NamedTuple):
-    """A file or folder to search. `base`: the folder that globs are relative to. `everything`: include
-    ignored files.
+    """A file or folder to search.
+
+    `base`: the folder that globs are relative to. `everything`: include ignored files.
     """
 
     path: Path

@@ -32,8 +32,9 @@ _MAX_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class SavedEdit:
-    """An edit after the editor saved it. `patch`: from the old texts to the saved ones; `further`: from the
-    written texts to the saved ones.
+    """An edit after the editor saved it.
+
+    `patch`: from the old texts to the saved ones; `further`: from the written texts to the saved ones.
     """
 
     patch: Patch

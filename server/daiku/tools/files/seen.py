@@ -45,8 +45,9 @@ class SeenTexts:
             self._texts.popitem(last=False)
 
     def note_part(self, session: str, real: Path, text: str, lines: range, total: int) -> None:
-        """Record that the model has read these lines (from 1). Once all `total` lines are read, `text` counts
-        as read.
+        """Record that the model has read these lines (from 1).
+
+        Once all `total` lines are read, `text` counts as read.
         """
         if self._texts.get((session, real)) == text:
             return

@@ -296,8 +296,9 @@ def _remove_stale_lock(git_folder: Path) -> None:
 
 
 def _clear(mirror: Path, place: Path) -> GitRefusal | None:
-    """Remove the work tree of `mirror` at `place`, even if incomplete. Returns `exists` if it is something
-    else.
+    """Remove the work tree of `mirror` at `place`, even if incomplete.
+
+    Returns `exists` if it is something else.
     """
     git_folder = find_git_folder(mirror, place)
     if place.is_symlink() or (place.exists() and not place.is_dir()):

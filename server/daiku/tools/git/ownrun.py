@@ -205,8 +205,9 @@ async def run_git(
 def read_git(
     folder: Path, argv: tuple[str, ...], roots: tuple[Path, ...], *, stdin: str = "", seconds: float
 ) -> tuple[int, str]:
-    """Run git to read the git folder `folder`, and return its exit code and output. Blocks for at most
-    `seconds`.
+    """Run git to read the git folder `folder`, and return its exit code and output.
+
+    Blocks for at most `seconds`.
 
     No program is taken from `roots`. The code is GIT_UNAVAILABLE if git is not installed or timed out.
     """

@@ -72,8 +72,9 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """A successful push: the branch is at `commit`. `new`: it did not exist; `changed`: it was not there
-    already.
+    """A successful push: the branch is at `commit`.
+
+    `new`: it did not exist; `changed`: it was not there already.
     """
 
     commit: str
@@ -137,8 +138,9 @@ def _parse_push(result: ProgramResult, ref: str, commit: str, expected: str) -> 
 
 
 async def delete_ref(mirror: Path, remote: Remote, name: str, expected: str) -> GitRefusal | None:
-    """Delete the ref `name` below PRIVATE from the server if it is at `expected`. Returns the refusal, if
-    any.
+    """Delete the ref `name` below PRIVATE from the server if it is at `expected`.
+
+    Returns the refusal, if any.
     """
     if not name.startswith(PRIVATE) or not _expand_ref(name) or not COMMIT_ID.fullmatch(expected):
         return make_refusal("unusable")

@@ -26,8 +26,9 @@ RESERVED_CHARACTERS = 1000
 
 
 class Printed(NamedTuple):
-    """Output for a model. `shown`: the text; `whole`: the name of the stored output, empty if `shown` is
-    complete.
+    """Output for a model.
+
+    `shown`: the text; `whole`: the name of the stored output, empty if `shown` is complete.
     """
 
     shown: str

@@ -218,8 +218,9 @@ def _do_nothing() -> None:
 
 
 class _TerminalOutput(asyncio.StreamReaderProtocol):
-    """Protocol of a pseudoterminal. It reports an OSError when the other side closes, which means end of
-    file.
+    """Protocol of a pseudoterminal.
+
+    It reports an OSError when the other side closes, which means end of file.
     """
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -21,8 +21,9 @@ _INT64_MAX = 2**63 - 1
 
 
 def encode_spans(spans: Sequence[Span], *, version: str, content: bool = False) -> bytes:
-    """Encode ended spans as one request. Ids derive from runs and calls, so that a resumed run stays one
-    trace.
+    """Encode ended spans as one request.
+
+    Ids derive from runs and calls, so that a resumed run stays one trace.
     """
     service = _encode_attributes((("service.name", "daiku"), ("service.version", version)))
     scope = trace_pb2.ScopeSpans(

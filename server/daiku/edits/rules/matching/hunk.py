@@ -77,8 +77,9 @@ class Replacement:
 
 
 def build_hunk(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
-    """Return search and replacement lines as a hunk. Shared lines are context; trailing whitespace is the
-    file's.
+    """Return search and replacement lines as a hunk.
+
+    Shared lines are context; trailing whitespace is the file's.
     """
     lines: list[HunkLine] = []
     bare = [[line.rstrip() for line in side] for side in (search, replace)]

@@ -119,8 +119,9 @@ def _split_context_line(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
 
 
 def _find_start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
-    """Return the start offset. It includes the line end above if the file's last lines, without a final one,
-    go.
+    """Return the start offset.
+
+    It includes the line end above if the file's last lines, without a final one, go.
     """
     if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
         return span.start

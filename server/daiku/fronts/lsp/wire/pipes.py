@@ -17,8 +17,9 @@ READ_SIZE = 1024 * 1024
 
 
 class Sink(Protocol):
-    """An output for bytes. `write` never blocks and returns the number of accepted bytes; if fewer, retry after
-    `when_ready`.
+    """An output for bytes.
+
+    `write` never blocks and returns the number of accepted bytes; if fewer, retry after `when_ready`.
     """
 
     def write(self, data: memoryview) -> int: ...

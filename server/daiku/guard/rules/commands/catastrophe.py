@@ -18,8 +18,9 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 @dataclass(frozen=True, slots=True)
 class CommandScope:
-    """Where a command stands: its folder (None: not known), the workspace's roots, the home. `contained`:
-    a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only.
+    """Where a command stands: its folder (None: not known), the workspace's roots, the home.
+
+    `contained`: a sandbox keeps it off all files but the workspace's. `narrowed`: it takes a part of a folder only.
     """
 
     folder: str | None

@@ -40,8 +40,9 @@ _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.I
 
 
 def dangers(every: Collection[SimpleCommand]) -> tuple[Text, ...]:
-    """Return which dangers the commands `every` have: they delete, run downloaded code, or install. Such a
-    command is never remembered by "always".
+    """Return which dangers the commands `every` have: they delete, run downloaded code, or install.
+
+    Such a command is never remembered by "always".
     """
     parts = [simple.words for simple in every if simple.words]
     found: dict[Text, None] = {}
@@ -134,6 +135,7 @@ _PYTHON = lazy(r"(?:python|pypy)[\d.]*|py")
 
 def changes_daiku(simple: SimpleCommand) -> bool:
     """Return True if a command calls Daiku for more than a look: it would change what Daiku may do, or begin a run.
+
     An option before the sub-command counts as a change.
     """
     words = _behind_daiku(simple)

@@ -30,9 +30,10 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """What commands are judged by. `allow` and `deny` are the person's, as words that a command begins
-    with. `resolve` gives a path's real name relative to its root, None where it is outside; `closed` whether a
-    path is closed to the agent (.daikuignore).
+    """What commands are judged by.
+
+    `allow` and `deny` are the person's, as words that a command begins with. `resolve` gives a path's real name
+    relative to its root, None where it is outside; `closed` whether a path is closed to the agent (.daikuignore).
     """
 
     resolve: Callable[[str], str | None]
@@ -288,6 +289,7 @@ def _why(word: Word, rules: CommandRules) -> Text:
 @dataclass(frozen=True, slots=True)
 class StrippedCommand:
     """A command without its leading `cd`: the folder that it asked for, and what is left to run.
+
     `refusal` says why it cannot be run.
     """
 

@@ -27,8 +27,10 @@ def list_words_by_name(topic: str, table: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Options that are harmless. `short` are letters that may stand together; `long` are whole names,
-    never abbreviations; `valued` are letters that take the rest of the word or the next word.
+    """Options that are harmless.
+
+    `short` are letters that may stand together; `long` are whole names, never abbreviations; `valued` are letters that
+    take the rest of the word or the next word.
     """
 
     short: str = ""

@@ -93,6 +93,7 @@ def why_denied(
     roots: tuple[str, ...],
 ) -> Text:
     """Return why the user's deny `rules` refuse what `every` command of the line would run; empty if they do not.
+
     A command that cannot be determined beforehand is refused as well.
     """
     if not rules:

@@ -11,8 +11,10 @@ from daiku.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word after quotes and escapes. `plain`: what bash passes on is exactly `text`; else a part
-    of it is computed and stands in `text` as written. `glob`: bash replaces it by file names.
+    """One word after quotes and escapes.
+
+    `plain`: what bash passes on is exactly `text`; else a part of it is computed and stands in `text` as written.
+    `glob`: bash replaces it by file names.
     """
 
     text: str

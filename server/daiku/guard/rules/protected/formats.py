@@ -21,8 +21,9 @@ _ESCAPE = lazy(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 
 
 def json_strings(content: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Read every string value with the keys that lead to it. Accepts comments, missing or trailing commas,
-    JSON5 quotes and bare keys, and a key that stands twice.
+    """Read every string value with the keys that lead to it.
+
+    Accepts comments, missing or trailing commas, JSON5 quotes and bare keys, and a key that stands twice.
     """
     path: list[str] = []
     key, last = "", ""

@@ -34,8 +34,9 @@ _COMMENT_KEYS = ("comment", "reply", "message", "response")
 
 
 class JsonReply(NamedTuple):
-    """Calls and comment of a JSON value. With `text_protocol`, it has a protocol's form, so unknown names count as
-    tools.
+    """Calls and comment of a JSON value.
+
+    With `text_protocol`, it has a protocol's form, so unknown names count as tools.
     """
 
     calls: tuple[WrittenCall, ...]

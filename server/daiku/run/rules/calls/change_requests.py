@@ -1,4 +1,5 @@
 """Classify requests: an instruction is a change request unless it asks for an answer, a look, or a command.
+
 Pure.
 """
 

@@ -102,8 +102,9 @@ def plain_text(text: str, data: JsonObject | None) -> str:
 
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
-    """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text. Raises
-    LookupError.
+    """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text.
+
+    Raises LookupError.
     """
     plain = plain_text(text, data)
     value: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}

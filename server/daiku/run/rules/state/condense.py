@@ -69,8 +69,9 @@ class ContextWindow:
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """Results to shorten, and number of messages to keep with a summary (None: no summary). `size`: tokens of
-    the request.
+    """Results to shorten, and number of messages to keep with a summary (None: no summary).
+
+    `size`: tokens of the request.
     """
 
     pruned: Pruned | None

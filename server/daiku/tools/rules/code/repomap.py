@@ -92,8 +92,9 @@ def rank_files(
 def _rank_names(
     files: Mapping[str, SourceFile], edges: _Edges, weights: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Distribute the weight of each user among the definitions that it uses. Unused ones get a little of
-    their file's.
+    """Distribute the weight of each user among the definitions that it uses.
+
+    Unused ones get a little of their file's.
     """
     scores = {path: {t.name: 0.0 for t in file.tags if t.is_definition} for path, file in files.items()}
     for source, targets in edges.items():

@@ -286,6 +286,7 @@ def parse_cells(text: str) -> tuple[Cell, ...] | Refusal:
 
 def merge_cell_text(raw: str, text: str) -> str | Refusal:
     """Replace the notebook's cells with those of `text`: missing ones are removed, `new` ones added.
+
     Metadata, ids, outputs, and the JSON's layout stay.
     """
     notebook = parse_notebook(raw)
