@@ -215,8 +215,10 @@ def _models() -> dict[tuple[type[BaseModel], Use], None]:
 
 
 def _names(definitions: Schema) -> dict[str, str]:
-    """`X-Output` is X, `X-Input` is XInput. Where an event has the name of another type, the other one has the name of
-    its module before its own: `PlaybookDelta`."""
+    """Return the generated name of each definition: `X-Output` is X, `X-Input` is XInput.
+
+    If an event and another type share a name, the other one gets its module as a prefix: `PlaybookDelta`.
+    """
     names: dict[str, str] = {}
     for key in definitions:
         bare, _, use = key.partition("-")

@@ -980,7 +980,7 @@ export interface PlanRunResult {
   report?: Report;
 }
 
-/** Progress of a plan at the end of a run: its steps by status; `open` steps are neither completed nor failed. */
+/** Progress of a plan at the end of a run: its steps by status. `open` steps are neither completed nor failed. */
 export interface PlanStanding {
   planId: string;
   name: string;
@@ -1209,7 +1209,7 @@ export interface Reflected {
   operations: CurationOperation[];
 }
 
-/** A Reflector's analysis of a run (B3.3): reasoning, errors, root cause, correct approach, insights, and a verdict on each bullet. */
+/** A Reflector's analysis of a run (B3.3). Reasoning, errors, root cause, correct approach, insights, and a verdict on each bullet. */
 export interface Reflection {
   reasoning: string;
   errorIdentification: string;

@@ -34,9 +34,7 @@ def main() -> None:
 
 
 def _fill_closed() -> None:
-    """Have stdin, stdout and stderr lead nowhere where whoever started us has closed them: else the next file to be
-    opened would take their place.
-    """
+    """Open /dev/null for closed standard streams, so that the next opened file does not take their place."""
     opened = os.open(os.devnull, os.O_RDWR)
     while opened <= 2:
         opened = os.dup(opened)

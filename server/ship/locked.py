@@ -11,8 +11,10 @@ EXTRAS = ("work", "postgres")
 
 
 def locked(root: Path, *packages: str) -> str:
-    """The locked packages that these need, or the project with its extras. What asks for a package stands in the
-    lock."""
+    """Return the locked packages that `packages` need, or the project with its extras.
+
+    The lock names what requires each package.
+    """
     kept = {each.lower() for each in packages} or _of_the_project(root)
     lock = (root / "server" / "requirements-dev.txt").read_text("utf-8")
     blocks = {

@@ -91,8 +91,9 @@ class BulletTag(Wire):
 
 
 class Reflection(Wire):
-    """A Reflector's analysis of a run (B3.3): reasoning, errors, root cause, correct approach, insights, and a
-    verdict on each bullet.
+    """A Reflector's analysis of a run (B3.3).
+
+    Reasoning, errors, root cause, correct approach, insights, and a verdict on each bullet.
     """
 
     reasoning: str = ""

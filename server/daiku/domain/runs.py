@@ -168,8 +168,9 @@ def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> T
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A router's result: the agents for a request in order, or none; what decided it (`by`), and the tokens
-    used.
+    """A router's result: agents for a request in order, or none.
+
+    `by` is the deciding rule; the tokens used are counted.
     """
 
     agents: tuple[str, ...] = ()

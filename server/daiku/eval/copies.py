@@ -89,12 +89,7 @@ async def _create_commit(where: CommandPlace) -> Text:
 
 
 def find_stray(task: Task) -> str:
-    """Return the first entry of the task's folders that is not a file, a folder, or an inner link; "" if
-    none.
-
-    Git's own folder counts, since its settings and hooks start programs. A hard link to a file elsewhere
-    counts too, except in built-in tasks. Raises OSError.
-    """
+    """Return the first entry of the task's folders that is not a file, folder, or inner link, else ""."""
     for name in (FILES, CHECK_FILES):
         top = task.folder / name
         if not top.is_symlink() and not top.is_dir():

@@ -33,8 +33,9 @@ MOST_CHARACTERS = 65_000
 
 
 class Applied(NamedTuple):
-    """The outcome of applying open intents: a transient refusal that leaves some open, and the permanent ones
-    by operation.
+    """Outcome of applying open intents.
+
+    A transient refusal that leaves some open, and the permanent ones by operation.
     """
 
     transient: ForgeRefusal | None

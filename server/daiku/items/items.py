@@ -228,10 +228,7 @@ class ItemStore:
             return is_noted and not candidate.refused
 
     def ask(self, item: str, action: ItemAction) -> WorkItem:
-        """Pause, resume, cancel or retry an item from any process.
-
-        Raises UsageError if unknown or not possible now.
-        """
+        """Pause, resume, cancel or retry an item. Raises UsageError if unknown or not possible now."""
         with self._db.transaction():
             record = self.record(item)
             if record is None:
@@ -283,10 +280,7 @@ class ItemStore:
             return Claim(record.item, fence)
 
     def signal(self, claim: Claim, order: Order, after: Order | None = None) -> None:
-        """Set the order for the item's worker; with `after` only if that is the current order.
-
-        Raises ClaimLost.
-        """
+        """Set the order for the item's worker, with `after` only in place of that one. Raises ClaimLost."""
         with self.under_claim(claim) as record:
             if after in (None, record.wanted):
                 self._store(record.model_copy(update={"wanted": order}))

@@ -54,9 +54,7 @@ class Apps:
         return self._apps[key]
 
     def thread(self) -> LoopThread:
-        """Return an event loop thread for synchronous callers; a waiting tool never gets the loop that it
-        blocks.
-        """
+        """Return an event loop thread for synchronous callers; a waiting tool never gets the loop it blocks."""
         current_loop = _running_loop()
         with self._lock:
             for thread in self._threads:

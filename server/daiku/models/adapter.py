@@ -269,11 +269,9 @@ class LLMAdapter:
         tools: tuple[ToolSpec, ...] = (),
         **options: JsonValue,
     ) -> AsyncIterator[ModelEvent] | Awaitable[Reply]:
-        """Return the reply to `messages`: its pieces if `stream`, else the complete reply, which is a mapping too:
-        `reply["text"]` (R1.40, R1.41).
+        """Return the reply to `messages`: its pieces if `stream`, else the complete reply.
 
-        `options` are sent to the service: temperature, top_p, stop, seed. Raises TypeError for an option that the
-        service does not have.
+        The reply is a mapping too: `reply["text"]` (R1.40, R1.41).
         """
         sent_options = self._translate_options(options)
         request = ModelRequest(self.choice.model, system, tuple(messages), tools, options=sent_options)

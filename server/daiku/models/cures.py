@@ -33,8 +33,9 @@ _ABOUT_HISTORY = lazy(r"(?:messages|input|contents)\b(?!\[0\]\.role)")
 
 
 class RefusalRule(NamedTuple):
-    """Matches a refusal by status and by a pattern for its `param`, codes, and message; `refused` is the request
-    part.
+    """Matches a refusal by status and a pattern for its `param`, codes, and message.
+
+    `refused` is the request part.
     """
 
     statuses: tuple[int, ...]

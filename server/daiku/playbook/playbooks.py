@@ -53,9 +53,7 @@ class KeepsBullets(Protocol):
         ...
 
     def general(self, sections: Collection[str], most: int, least: float) -> Sequence[Bullet]:
-        """Return active bullets of these sections with at least the confidence `least`, the most helpful
-        first.
-        """
+        """Return active bullets of these sections with a confidence of at least `least`, most helpful first."""
         ...
 
 

@@ -83,9 +83,7 @@ async def fit_images(request: RunRequest) -> RunRequest:
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
-    """Return the granted place in the file's current text; None if there is no grant or the file is
-    unreadable.
-    """
+    """Return the granted place in the file's current text, None without grant or if the file is unreadable."""
     if grant is None:
         return None
     from daiku.edits.rules.changes.scope import find_edit_place  # when used

@@ -129,8 +129,8 @@ class Runs:
     ) -> RunResult:
         """Continue a paused or interrupted run; return the result of a completed one again.
 
-        A run that ended early is continued by a new run, with `model` if it is given. `agent`: one of the calling
-        program. Raises UsageError if the run is unknown, in progress, or nested, or its agent is missing.
+        A new run continues one that ended early, with `model` if given. `agent`: one of the calling program. Raises
+        UsageError if the run is unknown, in progress, or nested, or its agent is missing.
         """
         services = self.services
         session = services.journal.session_of_run(run)
@@ -140,10 +140,8 @@ class Runs:
             hint = text("runs.resume", run=own[0].parent)
             raise _usage_error(text("runs.part_of", run=run, other=own[0].parent), hint)
         finished = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
-        is_unfinished = (
-            finished is not None and not has_answer(finished.status) and last_start(chunks).run == run
-        )
-        if is_unfinished and (continuation := continue_request(own, fold(events_of(chunks)))) is not None:
+        is_open = finished is not None and not has_answer(finished.status) and last_start(chunks).run == run
+        if is_open and (continuation := continue_request(own, fold(events_of(chunks)))) is not None:
             agent, model = services.agents.find_for_run(own[0].agent, agent, run), model or continuation.model
             request = replace(continuation, agent=agent, model=model, approvals=approvals, attended=attended)
             return await self.run(request, listen)

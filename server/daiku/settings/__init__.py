@@ -114,8 +114,9 @@ def _refuse_models(loaded: Loaded, problems: list[Text]) -> Loaded:
 
 
 def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
-    """Return the settings of a program that gives them itself, in the shape of the TOML file: no file is read, and of
-    `environ` only what concerns models. Raises UsageError with every wrong key and value.
+    """Return the settings of a program that passes them itself, in the shape of the TOML file.
+
+    No file is read, and of `environ` only the variables of models. Raises UsageError with every wrong key and value.
     """
     problems: list[Text] = []
     merged = _names_of_keys()

@@ -49,7 +49,7 @@ _NO_TEXT = r"'\u0000', '\u2400'"
 
 @cache
 def translate(sql: str) -> str:
-    """Translate a statement or a schema for PostgreSQL: `?` becomes `$1`, `$2`, …
+    """Translate a statement or a schema for PostgreSQL: each `?` becomes `$1`, `$2`, and so on.
 
     Texts are compared bytewise, as in SQLite. The server rejects what only SQLite knows (`INSERT OR REPLACE`,
     `PRAGMA`); both know `ON CONFLICT`.

@@ -10,11 +10,7 @@ from daiku.trace.rows import READ, Read
 
 
 class Window(NamedTuple):
-    """Rows of a session from `first_seq` on, preceded by its run's start, the last plan, and the last todo
-    list.
-
-    `earlier`: number of rows left out. `usage`: their total.
-    """
+    """Rows of a session from `first_seq` on, after its run's start, the last plan, and the last todo list."""
 
     rows: list[Read]
     first_seq: int
@@ -68,9 +64,7 @@ def _find_start(db: Database, session: str, below: int, last: int) -> int:
 
 
 def _referenced_rows(db: Database, session: str, first_seq: int, rows: list[Read]) -> list[Read]:
-    """Return earlier rows that the window needs: the start of its first run, the last plan, the last todo
-    list.
-    """
+    """Return earlier rows a window needs: its first run's start, the last plan, and the last todo list."""
     if not first_seq or not rows:
         return []
     by_seq: dict[int, Read] = {}

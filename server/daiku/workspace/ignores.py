@@ -80,9 +80,7 @@ def _normalize(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EnclosingRepository:
-    """The repository around a folder: its parent folders up to the top, and the exclude files outside the
-    tree.
-    """
+    """The repository around a folder: parent folders up to the top, and exclude files outside the tree."""
 
     places: GitPlaces
     folders: tuple[Path, ...]
@@ -198,9 +196,7 @@ class IgnoreFiles:
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
-    """The ignore rules below one root: `closed` files are never shown to the agent, `listed` ones only if
-    named.
-    """
+    """Ignore rules below one root: `closed` files are never shown to the agent, `listed` ones only by name."""
 
     closed: IgnoreFiles
     listed: IgnoreFiles

@@ -39,8 +39,9 @@ class Step(Wire):
 
 
 class PlanStanding(Wire):
-    """Progress of a plan at the end of a run: its steps by status; `open` steps are neither completed nor
-    failed.
+    """Progress of a plan at the end of a run: its steps by status.
+
+    `open` steps are neither completed nor failed.
     """
 
     plan_id: str

@@ -23,8 +23,9 @@ class Finding(Wire):
 
 
 class Research(Wire):
-    """Result of research: at most three queries, findings in the order of queries and scores, and a question
-    that only the user can answer.
+    """Result of research.
+
+    At most three queries, findings in the order of queries and scores, and a question that only the user can answer.
     """
 
     queries: tuple[str, ...] = ()

@@ -191,13 +191,7 @@ _DEFINITION = re.compile(
 def apply_edits(
     text: str, edits: Sequence[SearchReplace], *, path: str = "", insisted: bool = False
 ) -> str | Refusal:
-    """Return `text` after all `edits` in order, or the Refusal of the first that fails (then none is
-    applied).
-
-    A search is literal and must match one place; an empty one is before the first line. If it does not match
-    literally, complete lines are searched (`_edit_lines`). For `path` and `insisted` see
-    `elisions.fill_text`.
-    """
+    """Return `text` after all `edits` in order, or the Refusal of the first that fails (none is applied)."""
     if not edits:
         return Refusal("There are no edits.")
     new = text

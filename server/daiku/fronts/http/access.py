@@ -62,8 +62,9 @@ class Access:
         return None
 
     def _knows_token(self, scope: Scope, headers: Headers) -> bool:
-        """Return True if the header has the token; never accept it in a URL, which browsers, proxies, and logs
-        store.
+        """Return True if the header has the token.
+
+        A token in a URL is never accepted: browsers, proxies, and logs store URLs.
         """
         token = self.token.encode()
         if token in scope["query_string"] or token in scope.get("raw_path", b""):

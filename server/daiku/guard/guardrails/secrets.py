@@ -16,14 +16,7 @@ SHORT_CHARACTERS = 20_000
 
 
 class SecretsGuard(Guardrail):
-    """Guardrail that blocks, or warns of, answers and calls that contain something shaped like a secret, or one of
-    `secrets`.
-
-    It uses the journal's redaction, which also finds encoded secrets. The user's messages pass; the journal redacts
-    them.
-
-    Raises ValueError for another `action`.
-    """
+    """Guardrail that blocks answers and calls containing a token shape or one of `secrets`, or warns of them."""
 
     def __init__(self, *, secrets: Iterable[str] = (), action: Literal["warn", "block"] = "block") -> None:
         super().__init__()

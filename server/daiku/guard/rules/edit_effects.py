@@ -13,8 +13,9 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 
 def explain_edit_effects(paths: Sequence[str], args: JsonValue, patch: Patch | None) -> Text:
-    """Return what an edit makes tools do: by its `patch`, or by its arguments if the patch is unknown; empty if
-    nothing.
+    """Return what an edit makes tools do, empty if nothing.
+
+    Read from its `patch`, or from its arguments if the patch is unknown.
     """
     if patch is not None:
         return explain_patch_effects(patch)

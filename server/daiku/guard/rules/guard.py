@@ -120,13 +120,10 @@ def _settle(
     contained: bool = True,
     sandboxed: bool = False,
 ) -> Verdict:
-    """Apply the common order: denied by settings or user; always asked; sends data out after text from outside;
-    approval level; distrust; allowed by user; allowed by settings.
+    """Combine the verdicts in the common order.
 
-    `ask` is a reason why a setting alone cannot allow it. `sacred` calls ask whatever was granted, `secret` ones
-    unless this very file was granted. `sends`: the call can send data to a place that a text named (None: as every
-    network call can). `contained`: data can leave only to places that the user configured; after text from outside,
-    the approval level covers only such calls. `sandboxed`: it runs in the sandbox without network.
+    Denied by settings or user; always asked; sends data out after text from outside; approval level; distrust; allowed
+    by user; allowed by settings.
     """
     if setting == "deny":
         return Verdict("deny", text("guard.settings_deny_kind", kind=kind), kind)

@@ -101,9 +101,7 @@ class Policy:
         return self.sandbox == "on" and not self.network
 
     def covers(self, kind: ApprovalKind, *, contained: bool) -> bool:
-        """Return True if the approval level allows calls of `kind`; `contained` ones run in the sandbox without
-        network.
-        """
+        """Return True if the approval level allows calls of `kind`; `contained` ones run sandboxed without network."""
         match self.approval_mode:
             case "all":
                 return True

@@ -62,8 +62,9 @@ def confines_root() -> bool:
 
 @cache
 def _way(bwrap: str) -> tuple[str, str] | None:
-    """How bubblewrap works here: the path of the user namespace and of the filter of system calls, each
-    empty where it cannot be had; None where it does not work at all.
+    """Return how bubblewrap works here: the paths of the user namespace and of the system call filter.
+
+    Each is empty if unavailable; None if bubblewrap does not work at all.
     """
     program = system_call_filter()
     written = ""

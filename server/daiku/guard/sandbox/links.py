@@ -33,8 +33,9 @@ _known: dict[str, _Folder] = {}
 
 
 def find_linked(roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the places to keep from writing: hard links to files outside the roots, or the package folders' entries
-    that hold them. A sandboxed command cannot make such a link, so a name that is there stays known.
+    """Return places to protect from writes: hard links to files outside the roots, or package entries with them.
+
+    A sandboxed command cannot create such a link, so the result stays valid.
     """
     names: dict[tuple[int, int], list[Path]] = {}
     wanted: dict[tuple[int, int], int] = {}

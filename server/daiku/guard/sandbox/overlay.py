@@ -82,8 +82,9 @@ def trial_argv(argv: list[str], bounds: Bounds, cwd: Path, layers: tuple[Layer, 
 
 
 def make_mount_points(bounds: Bounds, cwd: Path) -> None:
-    """Run nothing in the usual sandbox once: bubblewrap creates mount points in its scratch folder, which a trial must not
-    take for writes of its command. Blocks.
+    """Run an empty command in the usual sandbox once. Blocks.
+
+    bubblewrap creates mount points in its scratch folder, which a trial must not count as writes of its command.
     """
     _make_mount_points(replace(bounds, kept=(), masked=(), sockets=(), session=""), cwd, scratch_folder())
 

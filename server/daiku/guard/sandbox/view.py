@@ -181,9 +181,7 @@ def _decoy(place: Path, scratch: Path) -> str:
 
 
 def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
-    """Attributes that are stronger than those of any file in the work tree: no difference of a file of
-    secrets is shown, whichever commit it is in.
-    """
+    """Return git attributes that override those of the work tree, so that no diff shows a file of secrets."""
     if bounds.attributes is None:
         return
     names = [

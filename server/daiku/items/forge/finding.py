@@ -76,9 +76,7 @@ class LabelCache:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Seconds for which an accepted and a refused label stay valid while the item's time of change stays the
-    same.
-    """
+    """Seconds for which an accepted and a refused label stay valid while the item is unchanged."""
 
     trusted: float
     untrusted: float
@@ -95,8 +93,9 @@ class _Judgment:
 
 @dataclass(slots=True)
 class _LastListing:
-    """The last listing of a repository: its note, its judged items by kind and number, and why it was
-    refused.
+    """The last listing of a repository.
+
+    Its note, its judged items by kind and number, and why it was refused.
     """
 
     note: str = ""

@@ -24,11 +24,7 @@ Checks: TypeAlias = tuple[str, tuple[FailedCheck, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Daiku's account: `bot` is the login that items are assigned to (empty: anybody), `find_me` returns the
-    token's account.
-
-    `strip` removes from a text what a reader does not see.
-    """
+    """Daiku's account: `bot` is the assigned login (empty: any), `find_me` returns the token's account."""
 
     bot: str
     labels: WorkLabels

@@ -192,9 +192,7 @@ class GitLabRepository(ForgeRepository):
         return source.full_name
 
     def claimed_at(self, item: ForgeItem, comments: tuple[Comment, ...]) -> str:
-        """Return the newest time of the item and its comments, as GitLab updates an item's time once a
-        minute.
-        """
+        """Return the newest time of the item and its comments; GitLab updates an item's time once a minute."""
         return max((item.updated_at, *(row.time for row in comments)), key=parse_time)
 
     async def find_own_request(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:

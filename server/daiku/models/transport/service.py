@@ -14,10 +14,9 @@ _KEY = lazy(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Model service as error messages describe it: `label` (a name such as "LM Studio", or a `Text`), address, and
-    setup hints.
+    """Model service as error messages describe it.
 
-    `secrets` are the keys sent to it; they are removed from all messages.
+    `label` (a name such as "LM Studio", or a `Text`), address, and setup hints.
     """
 
     name: str

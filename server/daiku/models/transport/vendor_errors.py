@@ -107,10 +107,9 @@ def is_loading(status: int, message: str) -> bool:
 
 
 def read_error(document: JsonValue) -> VendorError:
-    """Parse the error in `document`: the object itself, or under `error`, `errors`, `detail`, `message`, in a list,
-    or in a JSON string.
+    """Parse the error in `document`.
 
-    Status and codes come from any of these.
+    It is the object itself, under `error`, `errors`, `detail`, or `message`, in a list, or in a JSON string.
     """
     messages: list[str] = []
     codes: list[str] = []

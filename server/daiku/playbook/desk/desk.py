@@ -69,9 +69,7 @@ class PlaybookDesk:
     def list(
         self, scope: PlaybookScope | None, section: str = "", *, everything: bool = False
     ) -> api.PlaybookListResult:
-        """Return the bullets in the order of their addition; without a scope both playbooks', the
-        repository's first.
-        """
+        """Return the bullets in order of addition; without a scope those of both playbooks, the repository's first."""
         bullets = tuple(each for store in self._stores(scope) for each in store.load().bullets)
         selected = tuple(
             each

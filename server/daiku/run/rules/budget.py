@@ -52,9 +52,7 @@ def open_budget(limits: RunLimits, usage: Usage, rounds: int) -> Budget:
 
 
 def worst_quote(quotes: Iterable[Quote]) -> Quote:
-    """Return the maximum quote of several models that may answer the same call (fallbacks have their own
-    prices).
-    """
+    """Return the maximum quote of the models that may answer a call (fallbacks have their own prices)."""
     every = list(quotes)
     return Quote(
         prompt=max(q.prompt for q in every),

@@ -83,9 +83,7 @@ class Checkpoints(Protocol):
         ...
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
-        """Store the current bytes of `paths` (also of absent ones) and the planned `patch`; return the
-        checkpoint's id.
-        """
+        """Store the current bytes of `paths` (absent ones too) and the planned `patch`; return the checkpoint id."""
         ...
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
@@ -93,9 +91,7 @@ class Checkpoints(Protocol):
         ...
 
     async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
-        """Return the changes of an edit that the files have, and those they lack; None if a file matches
-        neither.
-        """
+        """Return the changes of an edit that the files have, and those missing; None if a file matches neither."""
         ...
 
     def has(self, checkpoint_id: str) -> bool:

@@ -19,8 +19,9 @@ from daiku.texts.text import NO_TEXT, Text
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
-    """What the user sees of a call: preview, meaning of "always" (empty: not offered), number of hunks, and
-    reason.
+    """What the user sees of a call.
+
+    Preview, meaning of "always" (empty: not offered), number of hunks, and reason.
     """
 
     text: Text

@@ -143,9 +143,7 @@ def _rounds_left_text(left: int) -> str:
 
 
 def incomplete_turn(state: State) -> ReminderText | Failure | None:
-    """Return a reminder if the turn was empty, cut off, or only a promise; a Failure the second time; else
-    None.
-    """
+    """Return a reminder if the turn was empty, cut off, or only a promise, a Failure the second time, else None."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if (
         not isinstance(last, AssistantMessage)
@@ -194,9 +192,7 @@ _LATER = lazy(r"\b(?:if you|once you|when you|should you|let me know|after you)\
 
 
 def announces_action(reply: str) -> bool:
-    """Return True if the text ends by announcing an action (English, Japanese), not with an offer or
-    question.
-    """
+    """Return True if the text ends by announcing an action (English, Japanese), not with an offer."""
     end = reply.strip().rpartition("\n\n")[2][-400:]
     sentences = re.split(r"(?<=[.!?。！？])\s+", end)
     last = sentences[-1] if sentences else ""

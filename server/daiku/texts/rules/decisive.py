@@ -74,8 +74,9 @@ def _lines_with_marks(text: str) -> set[int]:
 
 
 def truncate_output(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
-    """`text` as `truncate_middle` cuts it, but what decides is kept of the part between: in order, with a mark
-    wherever lines are left out. `how` says how to see the rest.
+    """Truncate `text` like `truncate_middle`, but keep the decisive lines of the middle, with marks for gaps.
+
+    `how` tells how to see the rest.
     """
     if len(text) <= limit:
         return text

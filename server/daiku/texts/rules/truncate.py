@@ -34,7 +34,8 @@ _OPENS = lazy("[<\uff1c\ufe64\u2039\u27e8\u3008]")
 
 
 def fence_as_data(text: str) -> str:
-    """`text` between `<data>` and `</data>`; whatever in it could begin such a mark is escaped, in its
-    look-alikes too. The same text gives the same words: a provider's cache depends on it.
+    """Return `text` between `<data>` and `</data>`, with everything escaped that could start such a mark.
+
+    Look-alikes are escaped too. The result is deterministic, as a provider's prompt cache depends on it.
     """
     return f"<data>\n{_OPENS.sub('&lt;', text)}\n</data>"

@@ -11,8 +11,9 @@ WORD_SIZE = 8
 
 
 def limit_words(text: str, most: int) -> str:
-    """`text` whole where it has at most `most` words (and so many characters as they take), else its beginning, up to
-    a line's end where one is near, and a note that says how much is missing.
+    """Return `text` cut to at most `most` words with a note on what is missing, or unchanged if it fits.
+
+    The cut is at a line end if one is near; the number of characters is limited accordingly.
     """
     ends = [match.end() for match in re.finditer(r"\S+", text)]
     limit = min(ends[most - 1] if len(ends) > most else len(text), most * WORD_SIZE)

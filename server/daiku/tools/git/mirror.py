@@ -101,9 +101,7 @@ async def _is_complete(path: Path) -> bool:
 
 
 async def _create(path: Path, remote: Remote, refspecs: tuple[str, ...]) -> GitRefusal | None:
-    """Create the mirror in a temporary folder and rename it, so that an interrupted attempt leaves no partial
-    mirror.
-    """
+    """Create the mirror in a temporary folder and rename it, so an interruption leaves no partial mirror."""
     for leftover in path.parent.glob(f"{path.name}.new-*"):
         await asyncio.to_thread(shutil.rmtree, leftover, ignore_errors=True)
     new = path.with_name(f"{path.name}.new-{uuid4().hex}")

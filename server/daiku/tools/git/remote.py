@@ -85,12 +85,7 @@ class PushResult:
 async def push(
     mirror: Path, remote: Remote, branch: str, commit: str, expected: str, *, default: str
 ) -> PushResult | GitRefusal:
-    """Set `branch` of the server (or a ref below PRIVATE) to `commit` if it is at `expected` (empty: must not
-    exist).
-
-    No commits of others are dropped, and the branch `default` is never pushed. After the refusal
-    `unreachable` the push may have happened; `read_remote_head` tells.
-    """
+    """Set `branch` of the server (or a ref below PRIVATE) to `commit` if it is at `expected` ("": absent)."""
     ref = _expand_ref(branch)
     if not ref or not COMMIT_ID.fullmatch(commit) or (expected and not COMMIT_ID.fullmatch(expected)):
         return make_refusal("unusable")

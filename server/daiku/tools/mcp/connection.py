@@ -117,8 +117,9 @@ LIST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionHooks:
-    """Callbacks: `asker` returns a function that asks the user during a call (None if no user is there),
-    `on_change` is called when the server's offer changes, and `show` gets the sign-in URL.
+    """Callbacks of a connection: `show` gets the sign-in URL, `on_change` runs when the server's offer changes.
+
+    `asker` returns a function that asks the user during a call (None if there is no user).
     """
 
     asker: Callable[[], Ask | None]

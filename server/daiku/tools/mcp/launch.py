@@ -78,11 +78,7 @@ class Launch:
         return joined("lines", lines)
 
     def build_argv(self, environ: Mapping[str, str]) -> list[str]:
-        """Return the command with the full path of its program, found on PATH without the workspace's
-        folders.
-
-        Raises McpServerError if it is not found.
-        """
+        """Return the command with its program's full path, found on PATH without the workspace's folders."""
         from daiku.workspace.programs import find_configured_program  # when used
 
         program, *arguments = self.settings.command

@@ -36,8 +36,9 @@ PROGRESS_LINES = 300
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call with an idle timeout: `clock` ends it after `idle_seconds` without activity, and at `deadline`
-    anyway.
+    """A call with an idle timeout.
+
+    `clock` ends it after `idle_seconds` without activity, and at `deadline` in any case.
     """
 
     ask: Ask | None

@@ -153,9 +153,7 @@ class McpServers:
         return any(server.agreement.is_allowed for server in self._servers.values())
 
     def build_prompt(self) -> str:
-        """Merge the settings' `system_prompt` of the allowed servers (R2.69), and their instructions, marked
-        as data.
-        """
+        """Merge the settings' `system_prompt` of the allowed servers (R2.69) and their instructions as data."""
         from daiku.texts.rules.truncate import fence_as_data  # when used
 
         parts: list[str] = []

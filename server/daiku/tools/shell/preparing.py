@@ -322,9 +322,7 @@ def wrap_in_sandbox(prepared: PreparedCommand) -> tuple[list[str], Before | None
 
 
 def _only_installs(command: str, bounds: Bounds) -> bool:
-    """Return True if the command only installs packages, with the network; an installation replaces hard
-    links.
-    """
+    """Return True if the command only installs packages, with network; an installation replaces hard links."""
     script = read_script(command)
     return bounds.network and not script.writes and all(is_installation((s,)) for s in script.commands)
 

@@ -55,9 +55,7 @@ def _kill_descendants() -> None:
 
 
 def _has_children() -> bool:
-    """Return True if the kernel knows a child: the list in /proc can lack children while others exit
-    (proc(5)).
-    """
+    """Return True if the kernel reports a child; /proc's list can omit children while others exit (proc(5))."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -28,11 +28,7 @@ _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "PYTHONDONTWRITEBYTECODE": "1", "NODE
 
 
 async def try_reading(args: RunArgs, context: ToolContext, *, serving: bool) -> ToolResult | Text:
-    """Return the result of a command that wrote nothing; else the reason to ask (empty if no trial was
-    possible).
-
-    `serving`: the session has background commands. A trial cannot reach servers among them.
-    """
+    """Return the result of a command that wrote nothing, else the reason to ask ("" if no trial was possible)."""
     if serving and any(
         program_name(simple.words) in CLIENTS for simple in read_script(args.command).commands
     ):

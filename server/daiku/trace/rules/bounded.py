@@ -17,9 +17,7 @@ DEPTH = 24
 def truncate_json(
     value: JsonValue, text_limit: int = TEXT_LIMIT, whole_limit: int = WHOLE_LIMIT
 ) -> JsonValue:
-    """Return `value` with long texts, lists, and objects truncated and marked, such as `[… 120 characters
-    cut]`.
-    """
+    """Return `value` with long texts, lists, and objects truncated and marked: `[… 120 characters cut]`."""
     return _Truncation(text_limit, whole_limit).value(value, 0)
 
 

@@ -22,9 +22,7 @@ PROVIDERS = {"gemini": "gcp.gemini"}
 
 @dataclass(frozen=True, slots=True)
 class SpanDescription:
-    """A span for export: its name, its kind (`client`: an outgoing call), its attributes, and whether it
-    failed.
-    """
+    """A span for export: name, kind (`client`: an outgoing call), attributes, and whether it failed."""
 
     name: str
     kind: Literal["internal", "client"]

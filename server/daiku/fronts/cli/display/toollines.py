@@ -122,9 +122,7 @@ class ToolLines:
         self._line(indent + self._terminal.paint(f"  │ {clipped}", "dim"))
 
     def _ended(self, event: ToolResponse, call: _CallLines, indent: str) -> None:
-        """Print one line with the outcome, with the call's name unless it is right above, and then errors or
-        changes.
-        """
+        """Print the outcome on one line, then errors or changes; name the call unless it is right above."""
         paint, is_below_head = self._terminal.paint, self._current == event.id
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
         duration = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""

@@ -321,9 +321,7 @@ class EditorWorkspace(ShownWorkspace):
             log.warning("the editor did not save: %s", error.message)
 
     async def _restore_exact_text(self, targets: list[Target], label: str) -> None:
-        """Undo what a formatter changed on saving: write the exact text to the file, from which the editor
-        reloads it.
-        """
+        """Undo what a formatter changed on save by writing the exact text to the file; the editor reloads it."""
         for target in targets:
             change, document = target.change, self._documents.at(target.to or target.path)
             current = await self.on_disk(change.to or change.path)

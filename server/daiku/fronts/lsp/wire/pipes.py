@@ -30,9 +30,7 @@ class Sink(Protocol):
 
 
 class OutputQueue:
-    """Batches the output of one event loop iteration into one write, and buffers what the reader cannot take
-    yet.
-    """
+    """Batches the output of one event loop iteration into one write, and buffers for a slow reader."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

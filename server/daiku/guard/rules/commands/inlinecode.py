@@ -82,8 +82,9 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
 
 
 def stdin_may_start_unknown(words: tuple[Word, ...], *, shown: bool, starts: bool) -> bool:
-    """Return True if code on stdin may start a program that cannot be determined beforehand: `shown` tells that there is a
-    text on stdin, `starts` that one `starts_program`.
+    """Return True if code on stdin may start a program that cannot be determined beforehand.
+
+    `shown`: there is a text on stdin. `starts`: one of them `starts_program`.
     """
     return shown if program_name(words) in _READS_COMMANDS else starts and _reads_code(words)
 

@@ -325,8 +325,9 @@ _FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
 
 
 def changes_folder(command: str) -> bool:
-    """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
-    or a wrapper. True where it is nested too deeply to tell.
+    """Report whether `command` changes the folder anywhere, also in a subshell, `sh -c`, `eval`, or a wrapper.
+
+    True if it is nested too deeply to tell.
     """
     every = _every(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
@@ -344,8 +345,9 @@ def prints_history(command: str) -> bool:
 
 
 def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:
-    """Return the line to store when `command` is always allowed; empty if it must not be stored, because it
-    was not fully parsed, depends on its folder, deletes, or runs downloaded code.
+    """Return the line to store when `command` is always allowed; empty if it must not be stored.
+
+    That is so if it was not fully parsed, depends on its folder, deletes, or runs downloaded code.
     """
     if script.doubts or dangers(every):
         return ""

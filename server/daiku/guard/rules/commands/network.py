@@ -63,8 +63,9 @@ def wants_network(words: tuple[Word, ...]) -> bool:
 
 
 def goes_where_configured(words: tuple[Word, ...]) -> bool:
-    """Return True for a package manager or a fetch of git that names no place: the user's settings name it, and it
-    uploads nothing.
+    """Return True for a package manager or `git fetch` without a URL.
+
+    The user's settings then name the server, and nothing is uploaded.
     """
     name, texts = named_program(words)
     second = next((text for text in texts if not text.startswith("-")), "")

@@ -74,9 +74,7 @@ _GIT_WRITES = list_words_by_name("rules", "writing arguments of git")
 
 
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
-    """Return True for a sub-command that is none of git's own (an alias of the repository runs anything), and
-    for arguments that write a file or name a program.
-    """
+    """Return True for an unknown sub-command (an alias runs anything) and for arguments that write or run something."""
     sub, rest = find_git_subcommand(words)
     if not sub:
         return False
@@ -173,8 +171,9 @@ def _tar_writes(args: list[str]) -> bool:
 
 
 def allowed_by(simple: SimpleCommand, rules: tuple[str, ...]) -> bool:
-    """Return True where one of the person's rules allows the whole command: it begins with the rule's words, and
-    nothing in it runs another program that the rule does not name.
+    """Return True if a rule of the user allows the complete command.
+
+    It begins with the rule's words, and runs no other program that the rule does not name.
     """
     texts = simple.texts
     for rule in rules:
@@ -253,9 +252,7 @@ def is_same_option(wanted: str, given: str) -> bool:
 
 
 def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:
-    """Return True where `wanted` are, or may be, the first words of `args`, options and what may be their values
-    left out.
-    """
+    """Return True if `wanted` are, or may be, the first words of `args` without options and their values."""
     at = 0
     skippable = False
     for word in args:

@@ -44,8 +44,9 @@ def without_hidden(text: str) -> str:
 
 
 def searched_forms(text: str) -> tuple[str, ...]:
-    """Every form in which a pattern is looked for in `text`, each once: as it stands, without what is hidden, and
-    with letters of other scripts, and accents, made the Latin letters that they look like.
+    """Yield each form of `text` in which patterns are searched, once.
+
+    As it is, without hidden characters, and with look-alike and accented letters replaced by Latin ones.
     """
     if text.isascii():
         return (text,)

@@ -191,9 +191,7 @@ class LessonEvidence(NamedTuple):
 
 
 class LessonVerdict(NamedTuple):
-    """A verdict on one lesson as an observation, the weight of its evidence, and the time of the deciding
-    event.
-    """
+    """Verdict on one lesson: an observation, the weight of its evidence, and the time of the deciding event."""
 
     observation: Observation
     weight: int

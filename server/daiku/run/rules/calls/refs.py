@@ -141,9 +141,7 @@ def fill_refs(call: ToolCall, call_id: str, text: str, data: JsonObject | None) 
 
 
 def unresolved_reason(call: ToolCall, messages: Sequence[Message]) -> Text:
-    """Return the reason that `call` must not run: an unresolved reference in it or an earlier action; else
-    empty.
-    """
+    """Return why `call` must not run (an unresolved reference in it or an earlier action), else ""."""
     results: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):

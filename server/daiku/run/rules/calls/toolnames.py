@@ -60,11 +60,7 @@ _CANONICAL = lazy(r"[^/]+/.")
 
 @lru_cache(maxsize=1024)
 def wire_name(name: str) -> str:
-    """Return `name` as a function name for native calls: letters, digits, `_`, and `-`, at most 64
-    characters.
-
-    `a/b` becomes `a__b`. A lossy name gets a hash suffix, so that names stay unique.
-    """
+    """Return `name` as a function name of native calls: letters, digits, `_`, `-`; at most 64 characters."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name.replace("/", "__", 1))
     if plain.replace("__", "/", 1) == name and len(plain) <= WIRE_LIMIT:
         return plain

@@ -30,9 +30,7 @@ _SHOWN_NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """Tools of a session: `offered` ones are sent with every request, `deferred` ones can be found and
-    called.
-    """
+    """Tools of a session: `offered` ones are sent with every request, `deferred` ones can be searched."""
 
     offered: tuple[ToolSpec, ...]
     deferred: tuple[ToolSpec, ...] = ()

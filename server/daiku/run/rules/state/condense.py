@@ -133,9 +133,7 @@ def plan_condensing(state: State, window: ContextWindow, *, refused: bool = Fals
 
 
 def _count_start(messages: Sequence[Message], window: ContextWindow, room: int) -> int | None:
-    """Return the index of the first of the newest `window.kept` messages; None if keeping these saves
-    nothing.
-    """
+    """Return the index of the first of the newest `window.kept` messages, None if nothing is saved."""
     if not window.kept:
         return None
     start = max(0, len(messages) - window.kept)
@@ -182,9 +180,7 @@ def _merge(
 def find_keep_start(
     messages: Sequence[Message], budget: int, tokens: Callable[[Sequence[Message]], int]
 ) -> int:
-    """Return the index from which the newest `budget` tokens are kept: at least the last reply with its
-    results.
-    """
+    """Return the index from which the newest `budget` tokens are kept, at least the last reply and results."""
     start, used, has_reply = len(messages), 0, False
     for index in range(len(messages) - 1, -1, -1):
         used += tokens(messages[index : index + 1])

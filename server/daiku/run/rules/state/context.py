@@ -51,9 +51,7 @@ def _render_item(item: ContextItem) -> str:
 
 
 def _format_lines(span: Range) -> str:
-    """Return the lines of a range as `:first-last`, from 1, without a last line that it only touches at
-    column 0.
-    """
+    """Return a range's lines as `:first-last`, from 1, without a last line touched only at column 0."""
     first, last = span.start.line + 1, span.end.line + 1
     last = max(first, last - 1) if span.end.character == 0 else last
     return f":{first}" if last == first else f":{first}-{last}"

@@ -105,9 +105,7 @@ def used_bullets(state: State) -> tuple[str, ...]:
 
 
 def cited_ids(reply_text: str, lesson_ids: Collection[str]) -> tuple[str, ...]:
-    """Return the `lesson_ids` that a text cites in square brackets, in order; code blocks are skipped, JSON
-    is not.
-    """
+    """Return the `lesson_ids` cited in square brackets, in order; code blocks are skipped, JSON is not."""
     if not lesson_ids:
         return ()
     id_by_spelling = {each.casefold(): each for each in lesson_ids}
@@ -145,9 +143,7 @@ def _prose_lines(reply_text: str) -> Iterator[str]:
 
 
 def _format_lesson(lesson: Lesson) -> str:
-    """Return a lesson as a list item; further lines are indented, so that they cannot look like another
-    lesson.
-    """
+    """Return a lesson as a list item; further lines are indented so they cannot pass for another lesson."""
     text = "\n  ".join(lesson.text.strip().splitlines())
     return f"- [{lesson.id}] {text}"
 

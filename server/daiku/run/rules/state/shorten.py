@@ -34,9 +34,7 @@ class AnsweredCall(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Functions that interpret calls: arguments as the tool receives them, and a tool's effect (None:
-    unknown).
-    """
+    """Functions that interpret calls: arguments as the tool gets them, and its effect (None: unknown)."""
 
     call: Callable[[ToolCall], ToolCall]
     effect: Callable[[str], Effect | None]
@@ -56,9 +54,7 @@ def iter_answered_calls(messages: Sequence[Message], reading: Reading) -> Iterat
 def shorten_superseded(
     messages: Sequence[Message], start: int, reading: Reading
 ) -> tuple[ShortenedResult, ...]:
-    """Return replacements for results before `start` that later calls supersede, and for listings and
-    searches.
-    """
+    """Return replacements for results before `start` superseded by later calls, and for listings and searches."""
     read_again: dict[str, list[tuple[int, int]]] = {}
     changed: set[str] = set()
     ran_again: set[str] = set()

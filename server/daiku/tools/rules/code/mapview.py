@@ -206,9 +206,7 @@ def _format_table(entries: Sequence[_MapEntry], total: int, room: int, count: Co
 
 
 def _find_main_folders(paths: Sequence[str]) -> dict[str, int]:
-    """Return the largest folders and their sizes; any with more than a fifth of all files is divided if
-    possible.
-    """
+    """Return the largest folders with sizes; those with over a fifth of all files are divided if possible."""
     folders: dict[str, list[str]] = {"": list(paths)}
     while True:
         largest = max(folders, key=lambda folder: (len(folders[folder]), folder))

@@ -46,9 +46,7 @@ class ProjectFolder(NamedTuple):
 
 
 class Package(NamedTuple):
-    """A package of the project: its language, its package manager and the evidence for that, its commands,
-    and other facts.
-    """
+    """A package of the project: language, package manager and the evidence for it, commands, and other facts."""
 
     path: str
     language: str
@@ -308,9 +306,7 @@ def _find_py_tool(
 
 
 def _find_py_runner(folder: ProjectFolder, manager: str, above: Sequence[ProjectFolder]) -> tuple[str, str]:
-    """Return the interpreter of the virtual environment (own or of a parent folder), and the command prefix
-    of the manager.
-    """
+    """Return the virtual environment's interpreter (own or of a parent folder) and the manager's command prefix."""
     venv_folder = next((candidate for candidate in (folder, *above) if candidate.python), None)
     interpreter = _join_path(venv_folder.path, venv_folder.python) if venv_folder is not None else ""
     if manager in ("uv", "poetry", "pdm", "pipenv"):

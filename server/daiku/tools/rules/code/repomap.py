@@ -126,9 +126,7 @@ def _build_edges(files: Mapping[str, SourceFile], modules: Modules) -> _Edges:
 
 
 class _FileUses(NamedTuple):
-    """The files that a file imports, those that it re-exports, the names that it imports, and files of its
-    package.
-    """
+    """A file's imports, re-exports, imported names, and the files of its package."""
 
     files: tuple[str, ...] = ()
     reexported: tuple[str, ...] = ()

@@ -285,10 +285,7 @@ def parse_cells(text: str) -> tuple[Cell, ...] | Refusal:
 
 
 def merge_cell_text(raw: str, text: str) -> str | Refusal:
-    """Replace the notebook's cells with those of `text`: missing ones are removed, `new` ones added.
-
-    Metadata, ids, outputs, and the JSON's layout stay.
-    """
+    """Replace the notebook's cells with those of `text`; metadata, ids, outputs, and the JSON's layout stay."""
     notebook = parse_notebook(raw)
     if notebook is None:
         return Refusal("It is no notebook of format 4: it can only be changed as JSON.")
