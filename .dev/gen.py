@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
 from codemap import with_rooms, with_section  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
+from decisions import index  # noqa: E402  # likewise
 from manifest import manifest, provided  # noqa: E402  # likewise
 from tables import hidden, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
@@ -19,6 +20,7 @@ from words import file_of, languages, manifest_words, panel_words  # noqa: E402 
 from daiku.fronts.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
 README = ROOT / "server" / "README.md"
+DECISIONS = ROOT / "server" / "DECISIONS.md"
 PACKAGE = ROOT / "server" / "daiku"
 NAMES = "Generated names of the custom methods, so that `initialize` needs no heavy imports."
 
@@ -28,6 +30,7 @@ EXTENSION = ROOT / "extension"
 
 def targets() -> dict[Path, str]:
     """Every generated file with its text."""
+    decisions = DECISIONS.read_text(encoding="utf-8")
     names = "".join(f'    "{name}",\n' for name in METHODS)
     return {
         EXTENSION / "src" / "contract.gen.ts": contract(),
@@ -43,6 +46,7 @@ def targets() -> dict[Path, str]:
             ROOT / page: with_section((ROOT / page).read_text(encoding="utf-8"), "providers", providers())
             for page in ("README.md", "docs/guide/connect.md")
         },
+        DECISIONS: with_section(decisions, "index", index(decisions.partition("<!-- /index -->")[2])),
         README: with_rooms(README.read_text(encoding="utf-8"), PACKAGE),
     }
 

@@ -29,6 +29,7 @@ from tests.cases import for_each
 from tests.conftest import ROOT
 
 sys.path.append(str(ROOT / ".dev"))
+decisions = import_module("decisions")
 reference = import_module("reference")
 
 DOCS = ROOT / "docs"
@@ -122,7 +123,7 @@ def sentences(page: Path) -> Iterator[str]:
 
 
 WRITTEN = (
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "server/DECISIONS.md")),
     *sorted(set(DOCS.rglob("*.md")) - set(DOCS.glob("ja/**/*"))),
 )
 
@@ -146,6 +147,14 @@ def test_changelog_has_one_line_an_entry_and_this_version() -> None:
         f"### {name}" for name in ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
     }
     assert [line for line in lines if line.startswith(" ")] == []
+
+
+def test_index_of_the_decisions_needs_a_status() -> None:
+    """A24.8"""
+    page = "## Subject\n\n### Use A\n\nSuperseded by B.\n\n### Use B\n\nAccepted, 2026-11-29.\n"
+    assert "| [Use A](#use-a) | superseded |\n| [Use B](#use-b) | accepted |" in decisions.index(page)
+    with pytest.raises(ValueError, match="'Use B' has no status"):
+        decisions.index(page.replace("Accepted", "Taken"))
 
 
 def test_contributing_names_every_command() -> None:
