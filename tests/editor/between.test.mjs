@@ -97,7 +97,7 @@ test("a failed request is made once more by a button, and the doctor says what i
       await page.keyboard.press("ArrowUp");
       await until("the request to be recalled", async () => (await box.inputValue()) === "直して");
       await workbench.shot("between-5-again");
-      await workbench.command("Daiku: 診断");
+      await workbench.command("Daiku: 診断を実行");
       const doctor = await workbench.webview("main h1");
       await doctor.locator("h2", { hasText: "サンドボックス" }).waitFor({ timeout: 60_000 });
       await workbench.shot("between-6-doctor");

@@ -168,7 +168,7 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     await header("Chat").click();
 
     // Written by the person, found by its words, in three themes and in Japanese.
-    await workbench.command("Daiku: Add a Lesson");
+    await workbench.command("Daiku: Add Lesson");
     for (const [title, answer] of [
       ["A new lesson", "金額は小数ではなく整数のセントで扱う。"],
       ["Where does the lesson hold?", "For this repository"],
