@@ -338,7 +338,7 @@ describe("a question that waits out of sight", () => {
     const chunk = chunksOf("s1");
     server.stream(chunk("run_started", {}), chunk("approval_asked", { approvalId: "a1" }));
     await settle(20);
-    expect(seen.messages).toEqual(["Daiku asks to run: npm test"]);
+    expect(seen.messages).toEqual(["Daiku wants to run: npm test"]);
     expect(view.badge?.value).toBe(1);
     expect(told).toContainEqual({ type: "focus", what: "approval" });
     expect(seen.context.get("daiku.waiting")).toBe(true);

@@ -59,7 +59,7 @@ function Content({ state, patch, sent }: { state: PanelState; patch: Patch; sent
   if (empty && isComing(state))
     return (
       <p class="coming dim" role="status">
-        {t("The chat is being fetched…")}
+        {t("Loading chat…")}
       </p>
     );
   if (empty)

@@ -16,9 +16,13 @@ export function Banner({ situation: { server, trusted } }: { situation: PanelSta
     <div class="banner" role="status">
       <Icon name="shield" />
       <div>
-        <p>{t("This workspace is not trusted: Daiku can chat, but runs nothing and takes no settings from it.")}</p>
+        <p>
+          {t(
+            "This workspace is not trusted. You can chat, but Daiku does not run commands or read workspace settings.",
+          )}
+        </p>
         <button type="button" class="link" onClick={run("workbench.trust.manage")}>
-          {t("Manage trust")}
+          {t("Manage Trust")}
         </button>
       </div>
     </div>
@@ -30,14 +34,14 @@ function Failed({ server }: { server: ServerState }) {
     <div class="banner error" role="alert">
       <Icon name="error" />
       <div>
-        <p>{server.message || t("The Daiku server does not run.")}</p>
+        <p>{server.message || t("The Daiku server is not running.")}</p>
         {server.hint && <p class="dim">{server.hint}</p>}
         <div class="buttons">
           <button type="button" class="secondary" onClick={run("daiku.restartServer")}>
-            {t("Try again")}
+            {t("Try Again")}
           </button>
           <button type="button" class="link" onClick={run("daiku.showLog")}>
-            {t("Show log")}
+            {t("Show Log")}
           </button>
         </div>
       </div>
@@ -47,7 +51,7 @@ function Failed({ server }: { server: ServerState }) {
 
 function Starting({ server }: { server: ServerState }) {
   if (server.phase !== "installing" && server.phase !== "starting") return null;
-  const words = server.phase === "installing" ? t("Setting up Daiku (once)…") : t("Starting…");
+  const words = server.phase === "installing" ? t("Setting up Daiku (first time only)…") : t("Starting…");
   return (
     <div class="banner quiet" role="status">
       <Icon name="loading" spin />

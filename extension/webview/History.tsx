@@ -30,7 +30,7 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
     event.preventDefault();
   };
   return (
-    <section class="history" aria-label={t("Chat history")}>
+    <section class="history" aria-label={t("Chat History")}>
       <div class="history-head">
         <div class="search">
           <Icon name="search" />
@@ -51,7 +51,7 @@ export function History({ history, onClose }: { history: PanelState["history"]; 
         ))}
       </ul>
       {history.loaded && history.sessions.length === 0 && (
-        <p class="none">{history.query ? t("Nothing found") : t("No chats yet")}</p>
+        <p class="none">{history.query ? t("No results found") : t("No chats yet")}</p>
       )}
     </section>
   );

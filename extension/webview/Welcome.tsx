@@ -7,9 +7,9 @@ import { Icon } from "./base/parts";
 import { oneOf, t } from "./base/words";
 
 const examples = (): [icon: string, text: string][] => [
-  ["compass", t("Explain how this project is built and where to start reading")],
-  ["beaker", t("Run the tests and repair what fails")],
-  ["sparkle", t("Add a test for the file that is open")],
+  ["compass", t("Explain how this project is structured and where to start reading")],
+  ["beaker", t("Run the tests and fix any failures")],
+  ["sparkle", t("Add a test for the current file")],
 ];
 
 export function Welcome({ situation, onExample }: { situation: Situation; onExample: (text: string) => void }) {
@@ -23,9 +23,11 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
       <div class="mark" aria-hidden="true">
         大工
       </div>
-      <h1>{t("What shall we build?")}</h1>
+      <h1>{t("What do you want to build?")}</h1>
       <p class="dim">
-        {t("Daiku reads your code, plans, edits, runs commands and repairs. It asks before it changes anything.")}
+        {t(
+          "Daiku reads your code, makes plans, edits files, runs commands, and fixes problems. By default, it asks before it makes changes.",
+        )}
       </p>
       {disconnected ? (
         <Connect />
@@ -45,13 +47,13 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
         <p class="notice info">
           <Icon name="info" />
           <span>
-            {t("A script is playing the model. Connect a real one to work on your own requests.")}{" "}
+            {t("A demo script is standing in for the model. Connect a model to work on your own requests.")}{" "}
             <button
               type="button"
               class="link inline"
               onClick={() => post({ type: "command", command: "daiku.setApiKey" })}
             >
-              {t("Connect a model")}
+              {t("Connect a Model")}
             </button>
           </span>
         </p>
@@ -62,21 +64,21 @@ export function Welcome({ situation, onExample }: { situation: Situation; onExam
 
 function Connect() {
   return (
-    <section class="card connect" aria-label={t("Connect a model")}>
-      <strong>{t("Connect a model")}</strong>
+    <section class="card connect" aria-label={t("Connect a Model")}>
+      <strong>{t("Connect a Model")}</strong>
       <p class="dim">
         {t(
-          "With a key of {0}; with a local model in {1}, which needs none; or with a model of your editor.",
+          "Use an API key for {0}, a local model in {1} (no key needed), or a model from your editor.",
           oneOf(PROVIDERS_BY_NEED.key),
           oneOf(PROVIDERS_BY_NEED.server),
         )}
       </p>
       <div class="buttons">
         <button type="button" class="primary" onClick={() => post({ type: "command", command: "daiku.setApiKey" })}>
-          {t("Set API key")}
+          {t("Set API Key")}
         </button>
         <button type="button" class="secondary" onClick={() => post({ type: "command", command: "daiku.selectModel" })}>
-          {t("Select model")}
+          {t("Select Model")}
         </button>
       </div>
     </section>

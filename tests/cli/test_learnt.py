@@ -35,7 +35,7 @@ def test_what_a_run_taught_is_told_after_its_answer(daiku: Daiku, model: str) ->
     assert line.strip().startswith("Waits for your review: ")
     assert "make check" in line
     assert way.strip() == "`daiku playbook review` asks you about it."
-    assert "Learnt" not in done.err
+    assert "Learned" not in done.err
     waiting = json.loads(daiku("playbook", "deltas", "--json").out)
     assert len(waiting) == 1
 
@@ -47,7 +47,7 @@ def test_what_holds_at_once_is_told_as_learnt(
     monkeypatch.setenv("DAIKU_PLAYBOOK__LEARN", "auto")
     monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["make check", "make test"]')
     told = run(daiku, model).err
-    (line,) = [line for line in told.splitlines() if "Learnt: " in line]
+    (line,) = [line for line in told.splitlines() if "Learned: " in line]
     assert "make check" in line
     assert "review" not in told
 
@@ -68,7 +68,7 @@ def test_it_is_told_in_japanese(daiku: Daiku, model: str, monkeypatch: pytest.Mo
 def test_what_programs_read_ends_with_the_run(daiku: Daiku, model: str) -> None:
     done = run(daiku, model, "--json")
     assert done.chunks()[-1]["type"] == "run_finished"
-    assert "Learnt" not in done.err
+    assert "Learned" not in done.err
 
 
 @pytest.mark.parametrize("why", get_args(Why))

@@ -69,13 +69,13 @@ test("a person asks, allows, looks, undoes and reloads", { timeout: 300_000 }, a
       assert.match(await panel.approval.innerText(), /A taxed shop/);
       assert.equal(read("README.md"), FILES["README.md"], "nothing is changed before it is allowed");
 
-      await panel.decide("README.md", "Allow once");
-      await panel.decide("tax.py", "Allow once");
+      await panel.decide("README.md", "Allow Once");
+      await panel.decide("tax.py", "Allow Once");
       await panel.approval.filter({ hasText: "mkdir receipts" }).waitFor({ timeout: 30_000 });
       assert.match(read("README.md"), /^# A taxed shop\n/);
       assert.equal(read("shop/tax.py"), TAX);
       await workbench.shot("journey-3-command-asked");
-      await panel.decide("mkdir receipts", "Allow once");
+      await panel.decide("mkdir receipts", "Allow Once");
 
       // Text streams: part of the answer is on the screen while the rest is still on its way.
       const answer = panel.frame.locator(".item-text").last();
@@ -98,13 +98,13 @@ test("a person asks, allows, looks, undoes and reloads", { timeout: 300_000 }, a
 
       await panel.frame.getByRole("button", { name: "Run python3 check.py" }).click();
       await panel.frame.locator(".output", { hasText: "tax of 20 is 2" }).waitFor();
-      await panel.frame.getByRole("button", { name: "Open diff" }).first().click();
-      await page.locator(".tab", { hasText: "README.md (before ↔ now)" }).waitFor({ timeout: 15_000 });
+      await panel.frame.getByRole("button", { name: "Open Diff" }).first().click();
+      await page.locator(".tab", { hasText: "README.md (before ↔ current)" }).waitFor({ timeout: 15_000 });
       await page.locator(".monaco-diff-editor .view-line", { hasText: "taxed" }).first().waitFor({ timeout: 15_000 });
       await page.locator(".monaco-diff-editor .view-line", { hasText: "small" }).first().waitFor({ timeout: 15_000 });
       await workbench.shot("journey-5-diff");
 
-      await panel.frame.getByRole("button", { name: "Undo this and all later changes" }).first().click();
+      await panel.frame.getByRole("button", { name: "Undo This and All Later Changes" }).first().click();
       await until(
         "the files to be as they were",
         () => read("README.md") === FILES["README.md"] && !existsSync(file("shop/tax.py")),

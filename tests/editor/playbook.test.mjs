@@ -70,7 +70,7 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     const { pane, row, focused, header } = viewOf(page);
     const panel = await Panel.open(workbench, { width: 520 });
     await workbench.command("Daiku: Playbook");
-    await pane.getByText("There are no lessons yet.").waitFor();
+    await pane.getByText("No lessons yet.").waitFor();
     await workbench.shot("playbook-1-empty");
 
     // A run fails, corrects itself, and that is proposed; its evidence leads to the place in the chat.
@@ -78,10 +78,10 @@ test("what a run taught is decided by key with its evidence in sight, told to th
       where.frame.locator(".item-text", { hasText: text }).first().waitFor({ timeout: 60_000 });
     await panel.say("Check that the tests pass");
     await said("All tests pass.");
-    await row("1 lesson waits for you").waitFor();
+    await row("1 lesson to review").waitFor();
     await row(LEARNT).waitFor();
     await workbench.shot("playbook-2-learnt");
-    await row("where it was learnt").click();
+    await row("source").click();
     await panel.frame.waitForFunction(() =>
       document.activeElement?.closest(".tool")?.textContent.includes("make test"),
     );
@@ -90,12 +90,12 @@ test("what a run taught is decided by key with its evidence in sight, told to th
 
     daiku("add", "--section", "code_patterns_and_apis", "--propose", TIDY);
     daiku("add", "--section", "project_conventions", "--propose", SHORT);
-    await row("3 lessons wait for you").waitFor();
+    await row("3 lessons to review").waitFor();
     await row(TIDY).waitFor();
     assert.match((await row(TIDY).getAttribute("aria-label")) ?? "", /new, Code patterns and APIs/);
 
     // By keyboard: the difference is looked at, one is accepted, one is edited and accepted, one is rejected.
-    await row("3 lessons wait for you").click();
+    await row("3 lessons to review").click();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowDown");
     await focused(LEARNT).waitFor();
@@ -104,16 +104,16 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     await page.locator(".monaco-diff-editor .view-lines", { hasText: "unittest" }).first().waitFor();
     await workbench.shot("playbook-4-difference");
     await page.keyboard.press("Space");
-    await row("2 lessons wait for you").waitFor();
+    await row("2 lessons to review").waitFor();
     await page.locator(".tab", { hasText: "Lesson (new)" }).waitFor({ state: "detached" });
     await row("Build and test commands").waitFor();
     await focused(TIDY).waitFor();
     await page.keyboard.press("F2");
     await workbench.answer("Keep prices in whole cents.");
-    await row("1 lesson waits for you").waitFor();
+    await row("1 lesson to review").waitFor();
     await focused(SHORT).waitFor();
     await page.keyboard.press("Delete");
-    await row(/waits? for you/).waitFor({ state: "detached" });
+    await row(/lessons? to review/).waitFor({ state: "detached" });
     assert.match(daiku("list"), /Keep prices in whole cents/);
     await workbench.shot("playbook-5-accepted");
 
@@ -145,34 +145,34 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     await next.frame.locator(".lessons li button", { hasText: "batc-00001" }).click();
     await focused(LEARNT).waitFor();
     await row(/\+1 −0/).waitFor();
-    await row("It helped").waitFor(); // it unfolds as it takes the focus
+    await row("Helpful").waitFor(); // it unfolds as it takes the focus
 
     // Work that a lesson led to is taken back: it rests. What the person says of it is proposed, and accepted by keyboard.
     assert.equal(daiku("add", "--section", "environment", EURO).trim(), "env-00001");
     await next.say("Put the price down");
     await said("It stands there", next);
-    await next.frame.getByRole("button", { name: "Undo all" }).last().click();
+    await next.frame.getByRole("button", { name: "Undo All" }).last().click();
     await next.frame.locator(".card.restored").waitFor();
     await header("Chat").click();
-    await row(/\+0 −1.*Prices are floats of euros.*rests/).waitFor();
+    await row(/\+0 −1.*Prices are floats of euros.*suspended/).waitFor();
     await workbench.shot("playbook-8-rests");
     const last = await Panel.open(workbench, { width: 520 });
     await last.say("No, always name new files in snake_case.");
-    await row("1 lesson waits for you").click();
+    await row("1 lesson to review").click();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowDown");
     await focused("snake_case").waitFor();
     await page.keyboard.press("Space");
-    await row(/waits? for you/).waitFor({ state: "detached" });
+    await row(/lessons? to review/).waitFor({ state: "detached" });
     assert.match(daiku("list"), /Always name new files in snake_case/);
     await header("Chat").click();
 
     // Written by the person, found by its words, in three themes and in Japanese.
     await workbench.command("Daiku: Add Lesson");
     for (const [title, answer] of [
-      ["A new lesson", "金額は小数ではなく整数のセントで扱う。"],
-      ["Where does the lesson hold?", "For this repository"],
-      ["Section of the lesson", "Common mistakes"],
+      ["New lesson", "金額は小数ではなく整数のセントで扱う。"],
+      ["Where does the lesson apply?", "For this repository"],
+      ["Lesson section", "Common mistakes"],
     ]) {
       await page.locator(".quick-input-title", { hasText: title }).waitFor();
       await workbench.answer(answer);
@@ -181,7 +181,7 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     daiku("disable", daiku("add", "--section", "environment", "Python is 3.11 here.").trim());
     await workbench.command("Daiku: Search Lessons");
     await workbench.answer("金額");
-    await pane.getByText("Lessons like “金額”").waitFor();
+    await pane.getByText("Lessons similar to “金額”").waitFor();
     // Sections go when the result is drawn; what is in it then takes the focus, from whatever would be opened before.
     await row("Build and test commands").waitFor({ state: "detached" });
     await focused("金額は").waitFor();
@@ -191,7 +191,7 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     await workbench.command("Preferences: Toggle between Light/Dark Themes");
     await page.locator(".monaco-workbench.vs-dark").waitFor();
     daiku("add", "--section", "review_feedback", "--propose", SHORT);
-    await row("1 lesson waits for you").waitFor();
+    await row("1 lesson to review").waitFor();
     await workbench.shot("playbook-10-dark");
     await workbench.command("Preferences: Color Theme");
     await workbench.answer("Dark High Contrast");

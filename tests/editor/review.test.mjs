@@ -124,21 +124,21 @@ test("plan, approve, work, review and undo with the mouse", { timeout: 300_000 }
     await panel.frame.getByRole("menuitemradio", { name: /^Plan/ }).click();
     await panel.say("Let the shop's prices be with tax.");
     const card = panel.frame.locator(".card.plan");
-    await card.getByRole("button", { name: "Approve and start" }).waitFor({ timeout: 30_000 });
+    await card.getByRole("button", { name: "Approve and Start" }).waitFor({ timeout: 30_000 });
     await panel.ended();
     assert.equal(existsSync(file("shop/tax.py")), false, "a plan writes nothing");
     await workbench.shot("review-mouse-1-plan");
 
-    await card.getByRole("button", { name: "Edit plan" }).click();
+    await card.getByRole("button", { name: "Edit Plan" }).click();
     await card.getByRole("textbox", { name: "Step 2", exact: true }).fill("Add the tax to all prices");
     await workbench.shot("review-mouse-2-edit-plan");
     await card.getByRole("button", { name: "Save" }).click();
     await card.getByText("Add the tax to all prices").waitFor();
 
-    await card.getByRole("button", { name: "Approve and start" }).click();
+    await card.getByRole("button", { name: "Approve and Start" }).click();
     await panel.approval.filter({ hasText: "python3 check.py" }).waitFor({ timeout: 60_000 });
     await workbench.shot("review-mouse-3-working");
-    await panel.decide("python3 check.py", "Always allow");
+    await panel.decide("python3 check.py", "Always Allow");
     await panel.frame.locator(".card.report").waitFor({ timeout: 60_000 });
     await panel.ended(2);
     await workbench.shot("review-mouse-4-report");
@@ -148,7 +148,7 @@ test("plan, approve, work, review and undo with the mouse", { timeout: 300_000 }
     await rows(page, "Changes").filter({ hasText: "price.py" }).waitFor();
     await workbench.shot("review-mouse-5-changes");
     await rows(page, "Changes").filter({ hasText: "net = sum" }).click();
-    await page.locator(".tab", { hasText: "price.py (changes by Daiku)" }).waitFor();
+    await page.locator(".tab", { hasText: "price.py (Daiku changes)" }).waitFor();
     await page.locator(".monaco-diff-editor .view-line", { hasText: "net + tax" }).first().waitFor();
     await workbench.shot("review-mouse-6-diff");
     await page.locator(".editor-actions [aria-label^='Accept Change']").first().click();
@@ -160,7 +160,7 @@ test("plan, approve, work, review and undo with the mouse", { timeout: 300_000 }
     assert.match(read("shop/price.py"), /net \+ tax\(net\)/);
     await workbench.shot("review-mouse-7-decided");
 
-    await panel.frame.getByRole("button", { name: "Undo all" }).last().click();
+    await panel.frame.getByRole("button", { name: "Undo All" }).last().click();
     await page.locator(".monaco-dialog-box").getByRole("button", { name: "Undo" }).click();
     await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
     await panel.frame.locator(".card.restored", { hasText: "python3 check.py" }).waitFor();
@@ -214,7 +214,7 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
   const settings = { "workbench.colorTheme": "Default High Contrast" };
   await journey("review-keys", settings, async ({ workbench, page, read, file }) => {
     await byKeyboard(page, "Daiku: Plan…");
-    await write(page, "What shall be reached?", "Let the shop's prices be with tax.");
+    await write(page, "What should the plan accomplish?", "Let the shop's prices be with tax.");
     const frame = await workbench.webview("textarea.composer-text");
     await frame.locator(".item-end").waitFor({ timeout: 60_000 });
 
@@ -228,8 +228,8 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     });
     await workbench.shot("review-keys-1-plan");
     await page.keyboard.press("F2");
-    await write(page, "What is to be done?", "Add the tax to all prices");
-    await write(page, "Details (may stay empty)", "What a basket costs is with tax.");
+    await write(page, "Describe the step", "Add the tax to all prices");
+    await write(page, "Details (optional)", "What a basket costs is with tax.");
     await tree.filter({ hasText: "2. Add the tax to all prices" }).waitFor();
 
     await page.keyboard.press("Control+Alt+Enter");
@@ -260,11 +260,13 @@ test("plan, approve, work, review and undo by keyboard alone", { timeout: 300_00
     await until("nothing to wait", async () => (await waiting(page, "change").count()) === 0);
 
     await page.keyboard.press("Control+F7");
-    await page.locator(".monaco-dialog-box", { hasText: "You have accepted changes in these files" }).waitFor();
+    await page
+      .locator(".monaco-dialog-box", { hasText: "Undo also reverts changes that you accepted in these files" })
+      .waitFor();
     await workbench.shot("review-keys-7-undo-asks");
     await page.keyboard.press("Enter");
     await until("the files as they were", () => !existsSync(file("shop/tax.py")) && read("shop/price.py") === PRICE);
-    await workbench.notice("What these commands did stays as it is").waitFor();
+    await workbench.notice("The effects of these commands were not undone").waitFor();
     await workbench.shot("review-keys-7-undone");
     await page.keyboard.press("Control+Shift+F7");
     await until("the files to be back", () => existsSync(file("shop/tax.py")));

@@ -32,10 +32,7 @@ test("a trace shows what agents, models and tools took, and leads to their place
         await workbench.command("Daiku: Show Trace");
         const trace = await workbench.webview("[role=treegrid]");
         const rows = trace.locator("#rows [role=row]");
-        assert.match(
-          await trace.locator("#summary").innerText(),
-          /Agents: \d+ · Calls of models: \d+ · Calls of tools: 3/,
-        );
+        assert.match(await trace.locator("#summary").innerText(), /Agents: \d+ · Model calls: \d+ · Tool calls: 3/);
         assert.equal(await rows.first().getAttribute("aria-level"), "1");
         await workbench.shot("trace-1-open");
         // By keyboard: the run is folded and unfolded, then the missing file is gone to.

@@ -95,9 +95,9 @@ test("work items are watched, paused by key while they are worked, resumed, open
     const panel = await Panel.open(workbench, { width: 520 });
     await workbench.command("Daiku: Work Items");
     const { pane, row } = viewOf(page);
-    await pane.getByText("To begin, run daiku worker in a terminal.").waitFor();
+    await pane.getByText("To get started, run daiku worker in a terminal.").waitFor();
     await workbench.shot("work-1-empty");
-    await pane.getByRole("button", { name: "How to Begin" }).click();
+    await pane.getByRole("button", { name: "Get Started" }).click();
     await workbench.webview("h1#process-labeled-issues", 30_000);
     await workbench.shot("work-1-guide");
 
@@ -106,15 +106,15 @@ test("work items are watched, paused by key while they are worked, resumed, open
       order("wrong", "What goes wrong", "For this no request will do.");
       start();
       await row(/Add a member discount.*0\/2 Count the members/).waitFor({ timeout: 60_000 });
-      await row("At work").waitFor();
+      await row("In progress").waitFor();
       await workbench.shot("work-2-at-work");
 
       // By keyboard: to the item, it is paused, and its chat opened.
-      await row("At work").click();
+      await row("In progress").click();
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Space");
-      await row(/Add a member discount.*pauses at its next step/).waitFor();
+      await row(/Add a member discount.*pausing at the next step/).waitFor();
       await page.keyboard.press("Enter");
       await workbench.shot("work-3-pausing");
       await row("Paused").waitFor({ timeout: 30_000 });
@@ -142,7 +142,7 @@ test("work items are watched, paused by key while they are worked, resumed, open
 
       await row("Add a member discount").hover();
       await row("Add a member discount").getByRole("button", { name: "Resume" }).click();
-      await row("At work").waitFor({ timeout: 30_000 });
+      await row("In progress").waitFor({ timeout: 30_000 });
       await row("Done").waitFor({ timeout: 60_000 });
       await panel.frame.locator(".item-text", { hasText: "Members pay less now." }).waitFor();
       await workbench.shot("work-7-done");

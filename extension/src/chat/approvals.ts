@@ -13,7 +13,7 @@ type Shown = Pick<Panel, "visible" | "onHidden" | "count">;
 export function watchApprovals(chat: Asking, panel: Shown, reveal: () => Promise<void>): vscode.Disposable {
   const show = t("Show");
   const elsewhere = chat.onAskedElsewhere(async (session) => {
-    const words = t("Daiku waits for your answer in another chat.");
+    const words = t("Daiku is waiting for your answer in another chat.");
     if ((await vscode.window.showInformationMessage(words, show)) !== show) return;
     await chat.open(session);
     await reveal();
@@ -25,7 +25,7 @@ export function watchApprovals(chat: Asking, panel: Shown, reveal: () => Promise
     if (!fresh || panel.visible()) return;
     shown.add(fresh.approvalId);
     const what = showControls(fresh.preview.split("\n")[0] ?? "").slice(0, 120);
-    const words = fresh.kind === "command" ? t("Daiku asks to run: {0}", what) : t("Daiku asks for your approval.");
+    const words = fresh.kind === "command" ? t("Daiku wants to run: {0}", what) : t("Daiku needs your approval.");
     void vscode.window.showInformationMessage(words, show).then((picked) => (picked === show ? reveal() : undefined));
   };
   const here = chat.onWaiting((waiting) => {

@@ -84,7 +84,7 @@ class SidePanel implements Panel {
 
   #drawBadge(): void {
     const questions = this.#questions;
-    const tooltip = questions === 1 ? t("1 question waits") : t("{0} questions wait", questions);
+    const tooltip = questions === 1 ? t("1 pending request") : t("{0} pending requests", questions);
     if (this.#view) this.#view.badge = questions ? { value: questions, tooltip } : undefined;
   }
 }

@@ -128,7 +128,7 @@ async function rephrase(chat: Chat, post: RequestParts["post"], run: string): Pr
 /** Asks first; answers whether it is gone. */
 export async function deleteSession(chat: Pick<Chat, "remove">, session: string): Promise<boolean> {
   const remove = t("Delete");
-  const words = t("Delete this chat? Its checkpoints go with it.");
+  const words = t("Delete this chat and its checkpoints?");
   if ((await vscode.window.showWarningMessage(words, { modal: true }, remove)) !== remove) return false;
   await chat.remove(session);
   return true;

@@ -13,13 +13,13 @@ type Undoing = Pick<Chat, "chunks" | "undo">;
 /** Asks first where changes would go that the person has accepted. */
 export async function undo(chat: Undoing, checkpointId: string | undefined): Promise<void> {
   if (!checkpointId) {
-    vscode.window.setStatusBarMessage(t("There is nothing to undo."), 5000);
+    vscode.window.setStatusBarMessage(t("Nothing to undo."), 5000);
     return;
   }
   const accepted = acceptedSince(chat.chunks, checkpointId);
   if (accepted.length > 0) {
     const some = accepted.slice(0, 5).join(", ") + (accepted.length > 5 ? ", …" : "");
-    const words = t("You have accepted changes in these files, and undoing takes them back: {0}", some);
+    const words = t("Undo also reverts changes that you accepted in these files: {0}", some);
     const go = t("Undo");
     if ((await vscode.window.showWarningMessage(words, { modal: true }, go)) !== go) return;
   }
@@ -38,15 +38,17 @@ export async function restore(chat: Undoing, checkpointId: string): Promise<void
 
 const restoredWords = (files: number, back: boolean): string => {
   if (back)
-    return files === 1 ? t("Daiku's change is back in 1 file.") : t("Daiku's changes are back in {0} files.", files);
-  return files === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files);
+    return files === 1
+      ? t("Reapplied Daiku's changes to 1 file.")
+      : t("Reapplied Daiku's changes to {0} files.", files);
+  return files === 1 ? t("Reverted 1 file.") : t("Reverted {0} files.", files);
 };
 
 async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]): Promise<void> {
   const commands = cannotUndo.map(({ command }) => firstLine(command));
-  const all = t("Show all");
+  const all = t("Show All");
   const few = commands.slice(0, 3).join("; ") + (commands.length > 3 ? "; …" : "");
-  const message = `${words} ${t("What these commands did stays as it is: {0}", few)}`;
+  const message = `${words} ${t("The effects of these commands were not undone: {0}", few)}`;
   const picked = await vscode.window.showWarningMessage(message, ...(commands.length > 3 ? [all] : []));
   if (picked !== all) return;
   const rows = cannotUndo.map(({ command, exitCode, time }) => ({
@@ -54,7 +56,7 @@ async function tellWhatStays(words: string, cannotUndo: readonly Irrevocable[]):
     description: exitCode === undefined ? "" : t("exit code {0}", exitCode),
     detail: new Date(time).toLocaleString(vscode.env.language),
   }));
-  await vscode.window.showQuickPick(rows, { title: t("What could not be undone") });
+  await vscode.window.showQuickPick(rows, { title: t("Could not be undone") });
 }
 
 const firstLine = (command: string): string => showControls(command).split("\n")[0] ?? "";
@@ -63,10 +65,10 @@ const firstLine = (command: string): string => showControls(command).split("\n")
 export async function askRestoreFiles(chunks: readonly Chunk[], atSeq: number): Promise<boolean | undefined> {
   if (!chunks.some(({ type, seq }) => type === "edit" && seq > atSeq)) return false;
   const choices = [
-    { label: `$(file) ${t("Leave the files as they are now")}`, files: false },
-    { label: `$(discard) ${t("Bring the files back to how they were then")}`, files: true },
+    { label: `$(file) ${t("Keep files as they are")}`, files: false },
+    { label: `$(discard) ${t("Restore files to this point")}`, files: true },
   ];
-  return (await vscode.window.showQuickPick(choices, { title: t("Files were changed after this message.") }))?.files;
+  return (await vscode.window.showQuickPick(choices, { title: t("Files have changed since this message.") }))?.files;
 }
 
 const CHANGES_UNDO: ReadonlySet<Chunk["type"]> = new Set(["edit", "review", "restored"]);

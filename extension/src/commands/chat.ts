@@ -56,7 +56,7 @@ async function openInterrupted(chat: ChatParts["chat"]): Promise<boolean> {
   const list = (await chat.list("")).filter(({ status }) => status === "interrupted" || status === "paused");
   const picked = await vscode.window.showQuickPick(
     list.map((session) => ({ label: session.title || t("New chat"), description: session.updatedAt, session })),
-    { title: t("Resume"), placeHolder: list.length ? t("Which chat?") : t("Nothing was interrupted.") },
+    { title: t("Resume"), placeHolder: list.length ? t("Select a chat") : t("No interrupted runs.") },
   );
   if (picked) await chat.open(picked.session.sessionId);
   return picked !== undefined;

@@ -29,16 +29,14 @@ export function codeCommands(parts: CodeParts): CommandTable {
       const failure = parts.terminals.lastFailure();
       if (failure) return carryOut(parts, "daiku.fix", { context: [failure] });
       return void vscode.window.showInformationMessage(
-        t(
-          "No command has failed in a terminal since Daiku was started, or the terminal does not tell (shell integration).",
-        ),
+        t("No terminal command has failed since Daiku started, or shell integration is not available."),
       );
     },
   };
   table["daiku.fixTest"] = (argument) => {
     const failed = testFailureIn(argument);
     if (failed) return carryOut(parts, "daiku.fix", { context: [failed] });
-    return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
+    return void vscode.window.showInformationMessage(t("Select the message of a failed test in the Testing view."));
   };
   for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.review"])
     table[name] = (argument) => carryOut(parts, name, argsIn(argument) ?? selectionOrFile());
@@ -47,15 +45,15 @@ export function codeCommands(parts: CodeParts): CommandTable {
     if (!args.uri || !holdsProse(args.uri)) return carryOut(parts, "daiku.document", args);
     const { ask, text, ...rest } = args;
     const told = text ?? args.instruction ?? "";
-    const options = { title: t("Revise the text"), prompt: t("What shall be changed in it?"), ignoreFocusOut: true };
+    const options = { title: t("Revise document"), prompt: t("What should be changed?"), ignoreFocusOut: true };
     const said = told && !ask ? told : await vscode.window.showInputBox({ ...options, value: told });
     if (said?.trim()) await carryOut(parts, "daiku.document", { ...rest, instruction: said.trim() });
   };
   const written: Record<string, [title: () => string, prompt: () => string]> = {
-    "daiku.plan": [() => t("Plan"), () => t("What shall be reached?")],
-    "daiku.research": [() => t("Research"), () => t("What shall be found out?")],
-    "daiku.generateCode": [() => t("Generate code"), () => t("What shall be written?")],
-    "daiku.runCommands": [() => t("Run commands"), () => t("What shall be run?")],
+    "daiku.plan": [() => t("Plan"), () => t("What should the plan accomplish?")],
+    "daiku.research": [() => t("Research"), () => t("What should Daiku research?")],
+    "daiku.generateCode": [() => t("Generate code"), () => t("What should Daiku write?")],
+    "daiku.runCommands": [() => t("Run commands"), () => t("What should Daiku run?")],
   };
   for (const [name, [title, prompt]] of Object.entries(written)) {
     table[name] = async (argument) => {
@@ -114,7 +112,7 @@ interface Repository {
 /** Into the box of the editor's own source control; nothing is committed. */
 async function commitMessage({ server, models }: CodeParts, argument: unknown): Promise<void> {
   const repository = await repositoryOf(argument);
-  if (!repository) throw new UserFacingError(t("There is no Git repository in this window."));
+  if (!repository) throw new UserFacingError(t("No Git repository is open in this window."));
   const args: CommandArgs = { uri: repository.rootUri.toString(), ...(models.chosen ? { model: models.chosen } : {}) };
   const title = t("Writing a commit message…");
   await vscode.commands.executeCommand("workbench.view.scm");

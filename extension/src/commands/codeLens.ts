@@ -35,7 +35,7 @@ async function provideCodeLenses({ uri }: vscode.TextDocument): Promise<vscode.C
     const args = [{ uri: uri.toString(), range: toWireRange(range) }];
     return [
       new vscode.CodeLens(top, { title: t("Explain"), command: "daiku.explain", arguments: args }),
-      new vscode.CodeLens(top, { title: t("Write tests"), command: "daiku.writeTests", arguments: args }),
+      new vscode.CodeLens(top, { title: t("Write Tests"), command: "daiku.writeTests", arguments: args }),
     ];
   });
 }

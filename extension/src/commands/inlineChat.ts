@@ -29,7 +29,7 @@ const MOST_SHOWN = 400;
 export async function inlineChat(parts: InlineParts, argument?: unknown): Promise<void> {
   const editor = currentEditor();
   if (editor?.document.uri.scheme !== "file")
-    return void vscode.window.showInformationMessage(t("Open a file of this workspace first."));
+    return void vscode.window.showInformationMessage(t("Open a file in this workspace first."));
   if (editor.selection.isEmpty) {
     const line = editor.document.lineAt(editor.selection.active.line);
     editor.selection = new vscode.Selection(line.range.start, line.range.end);
@@ -59,7 +59,7 @@ function ask(label: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const input = vscode.window.createInputBox();
     input.title = t("Edit {0} with Daiku", label);
-    input.placeholder = t("What is to be done here? (Enter sends, ↑ recalls)");
+    input.placeholder = t("Describe the change (Enter to send, ↑ for history)");
     input.ignoreFocusOut = true;
     let at = -1;
     let draft = "";
@@ -109,7 +109,7 @@ function highlight(editor: vscode.TextEditor, range: vscode.Range) {
   return {
     working: () => {
       const end = editor.document.lineAt(range.start.line).range.end;
-      const after = { contentText: t("Daiku is at work here…") };
+      const after = { contentText: t("Daiku is working here…") };
       editor.setDecorations(words, [{ range: new vscode.Range(end, end), renderOptions: { after } }]);
     },
     dispose: () => vscode.Disposable.from(look, words).dispose(),
@@ -124,7 +124,7 @@ async function showResult(parts: InlineParts, editor: vscode.TextEditor, result:
   const file = here ?? own[0];
   if (file && result.status.startsWith("completed")) return goToFirst(parts.originals, file);
   const show = t("Show");
-  const words = showControls(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
+  const words = showControls(result.text.trim()).slice(0, MOST_SHOWN) || t("No changes were made.");
   const say = result.status === "completed" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
   // It stands there until the person has read it; nothing waits for that.
   void say(words, show).then(async (picked) => {

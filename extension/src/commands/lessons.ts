@@ -36,7 +36,7 @@ export async function review({ server, playbook, lessonDiffs }: PlaybookParts, w
   return decided;
 }
 
-const sayRedacted = () => void vscode.window.showWarningMessage(t("Secrets were taken out of the text."));
+const sayRedacted = () => void vscode.window.showWarningMessage(t("Secrets were removed from the text."));
 
 /** Decides on a proposal, and goes on to the next one; after the last to what became of it. */
 async function decide(
@@ -60,30 +60,30 @@ async function decide(
 
 export const accept = (parts: PlaybookParts, node: PlaybookNode, content?: string): Changed => {
   const edited = content === undefined ? {} : { content };
-  return decide(parts, node, (id) => ({ accept: [{ id, ...edited }] }), `$(check) ${t("The lesson is accepted.")}`);
+  return decide(parts, node, (id) => ({ accept: [{ id, ...edited }] }), `$(check) ${t("Lesson accepted.")}`);
 };
 
 export const reject = (parts: PlaybookParts, node: PlaybookNode): Changed =>
-  decide(parts, node, (id) => ({ reject: [id] }), `$(close) ${t("The lesson is rejected.")}`);
+  decide(parts, node, (id) => ({ reject: [id] }), `$(close) ${t("Lesson rejected.")}`);
 
 /** The text in place: of a lesson, or of a proposal, which is accepted so. */
 export async function edit(parts: PlaybookParts, node: PlaybookNode): Changed {
   if (node.kind === "change") {
     const { content, status } = node.shown;
     if (status !== "proposed" || !content) return [];
-    const text = await ask(t("Edit and accept the lesson"), content);
+    const text = await ask(t("Edit and accept lesson"), content);
     return text ? accept(parts, node, text === content ? undefined : text) : [];
   }
   if (node.kind !== "lesson") return [];
   const { bullet } = node.lesson;
-  const content = await ask(t("Edit the lesson {0}", bullet.id), bullet.content);
+  const content = await ask(t("Edit lesson {0}", bullet.id), bullet.content);
   if (!content || content === bullet.content) return [];
   return update(parts, "daiku/playbook/update", { id: bullet.id, content });
 }
 
 /** Asks for a text, whose line ends are shown as signs. */
 async function ask(title: string, text = ""): Promise<string | undefined> {
-  const prompt = t("What is to be done, or left, and when; {0} ends a line.", LINE_END.trim());
+  const prompt = t("What to do or avoid, and when. Use {0} for a line break.", LINE_END.trim());
   const value = text.replaceAll("\n", LINE_END);
   const written = await vscode.window.showInputBox({ title, prompt, value, ignoreFocusOut: true });
   return written === value ? text : written?.replaceAll(/ ?⏎ ?/g, "\n").trim();
@@ -112,7 +112,7 @@ async function update<M extends "daiku/playbook/update" | "daiku/playbook/remove
 /** A lesson in the person's own words: its text, where it belongs, whom it is for. */
 export async function add(parts: PlaybookParts): Changed {
   const { server, playbook } = parts;
-  const content = await ask(t("A new lesson"));
+  const content = await ask(t("New lesson"));
   if (!content) return [];
   const client = await server.client();
   const { repository } = await request(client, "daiku/playbook/watch", { revision: "" });
@@ -133,13 +133,13 @@ async function chooseScope(): Promise<Scope | undefined> {
     { label: `$(repo) ${t("For this repository")}`, scope: "repository" },
     { label: `$(account) ${t("For me, in all folders")}`, scope: "user" },
   ];
-  return (await vscode.window.showQuickPick(entries, { title: t("Where does the lesson hold?") }))?.scope;
+  return (await vscode.window.showQuickPick(entries, { title: t("Where does the lesson apply?") }))?.scope;
 }
 
 async function chooseSection(sections: readonly string[]): Promise<string | undefined> {
   const entries = sections.map((section) => ({ label: sectionWords(section), section }));
-  const title = t("Section of the lesson");
-  const other = { label: `$(add) ${t("Another section…")}`, section: "" };
+  const title = t("Lesson section");
+  const other = { label: `$(add) ${t("New section…")}`, section: "" };
   const picked = await vscode.window.showQuickPick([...entries, other], { title });
   if (!picked) return undefined;
   return picked.section || (await vscode.window.showInputBox({ title, ignoreFocusOut: true }))?.trim();

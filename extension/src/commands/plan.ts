@@ -55,7 +55,7 @@ function stepCommands(parts: PlanParts): CommandTable {
     "daiku.plan.addStep": async (argument) => {
       const plan = plans.plan;
       const node = await nodeOf(plans, argument);
-      const name = plan && (await ask(t("New step"), t("What is to be done?")));
+      const name = plan && (await ask(t("New step"), t("Describe the step")));
       if (plan && name) await updateSteps(parts, plan, withNewStep(plan, { name }, node?.step.stepId));
     },
     "daiku.plan.addCheck": onStep(async (plan, step) => {
@@ -69,7 +69,7 @@ function stepCommands(parts: PlanParts): CommandTable {
   };
 }
 
-const CHECK = () => t("A command that must succeed, or: diagnostics: path");
+const CHECK = () => t("A command that must succeed, or diagnostics: path");
 
 /** What a menu hands over, else what has the focus in the tree or is selected there. */
 const nodeOf = async ({ view }: PlanTree, argument: unknown): Promise<PlanNode | undefined> =>
@@ -117,9 +117,9 @@ async function edit(parts: PlanParts, node: PlanNode | undefined): Promise<void>
     return updateSteps(parts, plan, withStep(plan, step.stepId, { acceptance }));
   }
   if (node.kind !== "step") return;
-  const name = await ask(t("Step {0}", node.n), t("What is to be done?"), step.name);
+  const name = await ask(t("Step {0}", node.n), t("Describe the step"), step.name);
   if (!name) return;
-  const details = await ask(t("Step {0}", node.n), t("Details (may stay empty)"), step.description);
+  const details = await ask(t("Step {0}", node.n), t("Details (optional)"), step.description);
   const description = details ?? step.description;
   if (name === step.name && description === step.description) return;
   await updateSteps(parts, plan, withStep(plan, step.stepId, { name, description }));
@@ -133,8 +133,8 @@ async function select({ plan, view }: PlanTree, stepId: string): Promise<void> {
 
 /** Lets the team work: at the whole plan, or at one step of it. */
 async function start({ chat, panel }: PlanParts, planId: string | undefined, stepId?: string): Promise<void> {
-  if (!planId) return void vscode.window.showInformationMessage(t("There is no plan in this chat yet."));
-  if (chat.working) return void vscode.window.showInformationMessage(t("Something is under way in this chat already."));
+  if (!planId) return void vscode.window.showInformationMessage(t("This chat has no plan yet."));
+  if (chat.working) return void vscode.window.showInformationMessage(t("A run is already in progress in this chat."));
   await panel.reveal();
   // Whoever starts it approves of it.
   await chat.start("daiku/plan/run", { planId, ...(stepId ? { stepId } : {}) });
@@ -145,7 +145,7 @@ function runNext(parts: PlanParts, node: PlanNode | undefined): Promise<void> {
   const { plan } = parts.plans;
   const step = node?.kind === "step" ? node.step : plan && nextStep(plan);
   if (plan && step) return start(parts, plan.planId, step.stepId);
-  void vscode.window.showInformationMessage(t("No step is left to be worked at."));
+  void vscode.window.showInformationMessage(t("The plan has no steps left to run."));
   return Promise.resolve();
 }
 
@@ -168,7 +168,7 @@ async function importPlan({ server, chat }: PlanParts): Promise<void> {
 async function chooseFile(): Promise<string | undefined> {
   const [file] =
     (await vscode.window.showOpenDialog({
-      title: t("A plan as a Markdown checklist"),
+      title: t("Import plan from a Markdown checklist"),
       filters: { Markdown: ["md", "markdown"] },
       openLabel: t("Import"),
     })) ?? [];

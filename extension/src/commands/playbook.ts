@@ -70,10 +70,10 @@ async function takeBack(parts: PlaybookParts, changed: string[], node: PlaybookN
   const isDecided = node?.kind === "change" && ["applied", "rejected"].includes(node.shown.status);
   const own = isDecided ? node.shown.id : undefined;
   const id = own ?? changed.at(-1);
-  if (!id) return void vscode.window.setStatusBarMessage(t("There is nothing to undo."), 5000);
+  if (!id) return void vscode.window.setStatusBarMessage(t("Nothing to undo."), 5000);
   const [done] = await review(parts, { undo: [id] });
   changed.splice(0, changed.length, ...changed.filter((one) => one !== id));
-  const words = done?.status === "proposed" ? t("The lesson waits again.") : t("Undone.");
+  const words = done?.status === "proposed" ? t("The lesson is pending review again.") : t("Undone.");
   if (done) vscode.window.setStatusBarMessage(`$(discard) ${words}`, 5000);
 }
 
@@ -121,11 +121,11 @@ async function show(parts: PlaybookParts, argument: unknown): Promise<void> {
   await playbook.search("");
   const node = playbook.lesson(argument);
   if (node) await playbook.show(node, true);
-  else void vscode.window.showInformationMessage(t("There is no lesson {0} here.", argument));
+  else void vscode.window.showInformationMessage(t("Lesson not found: {0}", argument));
 }
 
 async function search({ server, playbook }: PlaybookParts): Promise<void> {
-  const prompt = t("Words, in any language; empty shows all lessons.");
+  const prompt = t("Enter words in any language. Leave empty to show all lessons.");
   const query = await vscode.window.showInputBox({ title: t("Search lessons"), prompt });
   if (query === undefined) return;
   await server.client();

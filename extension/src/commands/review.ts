@@ -47,13 +47,13 @@ export function reviewCommands(parts: ReviewParts): CommandTable {
     "daiku.redo": async () => {
       const checkpoint = lastTakenBack(chat.chunks);
       if (checkpoint) await restore(chat, checkpoint);
-      else vscode.window.setStatusBarMessage(t("There is nothing to bring back."), 5000);
+      else vscode.window.setStatusBarMessage(t("Nothing to redo."), 5000);
     },
   };
 }
 
 const sayNothingLeft = (): void =>
-  void vscode.window.setStatusBarMessage(`$(info) ${t("There are no changes to decide on.")}`, 5000);
+  void vscode.window.setStatusBarMessage(`$(info) ${t("No changes to review.")}`, 5000);
 
 function targetOf(parts: ReviewParts, argument: unknown): Target | undefined {
   const { changes } = parts;
@@ -119,12 +119,12 @@ async function decide(
   const made = file ? [await changes.decide(decision, file, hunkIds)] : await changes.decideAll(decision);
   const checkpoints = made.filter((checkpoint) => checkpoint !== undefined);
   const left = countWords(countOpen(changes.files));
-  const words = decision === "accept" ? t("Accepted; {0} left.", left) : t("Rejected; {0} left.", left);
+  const words = decision === "accept" ? t("Accepted. {0} remaining.", left) : t("Rejected. {0} remaining.", left);
   vscode.window.setStatusBarMessage(`$(${decision === "accept" ? "check" : "discard"}) ${words}`, 5000);
   if (decision === "accept" || hunkIds || checkpoints.length === 0) return;
-  const back = t("Bring back");
+  const back = t("Undo");
   void vscode.window
-    .showInformationMessage(t("The changes are rejected: the files are as they were before."), back)
+    .showInformationMessage(t("Rejected the changes and restored the files."), back)
     .then(async (picked) => {
       if (picked === back) for (const checkpoint of checkpoints.reverse()) await restore(chat, checkpoint);
     });

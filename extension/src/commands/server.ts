@@ -19,7 +19,7 @@ export interface ServerParts {
 export function serverCommands({ server, log, secrets }: ServerParts): CommandTable {
   return {
     "daiku.setApiKey": async () => {
-      if (await askForKey(secrets)) vscode.window.setStatusBarMessage(t("The key is stored."), 4000);
+      if (await askForKey(secrets)) vscode.window.setStatusBarMessage(t("API key saved."), 4000);
     },
     "daiku.showLog": () => log.show(),
     "daiku.restartServer": () => server.restart("asked for"),
@@ -33,16 +33,16 @@ export function serverCommands({ server, log, secrets }: ServerParts): CommandTa
 
 async function showMenu(server: Pick<Server, "state">): Promise<void> {
   const entries: [icon: string, label: string, command: string][] = [
-    ["comment-discussion", t("Open chat"), "daiku.openChat"],
+    ["comment-discussion", t("Open Chat"), "daiku.openChat"],
     ["add", t("New chat"), "daiku.newChat"],
-    ["history", t("Chat history"), "daiku.history"],
-    ["sparkle", t("Select model"), "daiku.selectModel"],
-    ["key", t("Set API key"), "daiku.setApiKey"],
+    ["history", t("Chat History"), "daiku.history"],
+    ["sparkle", t("Select Model"), "daiku.selectModel"],
+    ["key", t("Set API Key"), "daiku.setApiKey"],
     ["settings-gear", t("Settings"), "daiku.openSettings"],
-    ["output", t("Show log"), "daiku.showLog"],
-    ["shield", t("What is always allowed"), "daiku.grants"],
-    ["pulse", t("Doctor: what is wrong?"), "daiku.doctor"],
-    ["debug-restart", t("Restart server"), "daiku.restartServer"],
+    ["output", t("Show Log"), "daiku.showLog"],
+    ["shield", t("Manage Saved Permissions"), "daiku.grants"],
+    ["pulse", t("Run Diagnostics"), "daiku.doctor"],
+    ["debug-restart", t("Restart Server"), "daiku.restartServer"],
   ];
   const placeHolder = server.state.message ?? "";
   const picked = await vscode.window.showQuickPick(

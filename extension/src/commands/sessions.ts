@@ -38,7 +38,10 @@ export function sessionCommands(parts: SessionParts): CommandTable {
     },
     "daiku.sessions.search": async () => {
       const title = t("Search chats");
-      const words = await vscode.window.showInputBox({ title, prompt: t("Words that were said; empty shows all.") });
+      const words = await vscode.window.showInputBox({
+        title,
+        prompt: t("Enter words from the chat. Leave empty to show all chats."),
+      });
       if (words === undefined) return;
       await sessions.search(words);
       const [first] = sessions.sessions;
@@ -53,7 +56,7 @@ export function sessionCommands(parts: SessionParts): CommandTable {
     "daiku.exportSession": (argument) => exportSession(server, idOf(argument), "markdown"),
     "daiku.showTrace": async (argument) => {
       const id = idOf(argument);
-      if (!id) return void vscode.window.showInformationMessage(t("There is no chat whose trace could be shown."));
+      if (!id) return void vscode.window.showInformationMessage(t("No chat to show a trace for."));
       await showTrace({ server, openPlace: (...place) => openPlace(parts, ...place), openLines }, id);
     },
     "daiku.fork": (argument) => fork(parts, sessionIn(argument)),
@@ -69,7 +72,7 @@ async function exportSession(
   sessionId: string | undefined,
   format: "markdown" | "trace",
 ): Promise<void> {
-  if (!sessionId) return void vscode.window.showInformationMessage(t("There is no chat to export."));
+  if (!sessionId) return void vscode.window.showInformationMessage(t("No chat to export."));
   const { text } = await request(await server.client(), "daiku/session/export", { sessionId, format });
   const language = format === "markdown" ? "markdown" : "jsonl";
   const known = (await vscode.languages.getLanguages()).includes(language);
@@ -92,14 +95,13 @@ async function fork({ chat, panel, server }: SessionParts, session: Session | un
   }
   const { current } = chat;
   const places = forkPointsOf(chat.chunks);
-  if (!current || places.length === 0)
-    return void vscode.window.showInformationMessage(t("There is no chat to go on from."));
+  if (!current || places.length === 0) return void vscode.window.showInformationMessage(t("No chat to fork."));
   const entries = [...places].reverse().map(({ atSeq, who, text }) => ({
     label: `$(${who === "person" ? "account" : "tools"}) ${text.trim().split("\n")[0]?.slice(0, 100) ?? ""}`,
-    description: who === "person" ? t("before this, to say it otherwise") : t("after this answer"),
+    description: who === "person" ? t("before this message, to edit it") : t("after this response"),
     atSeq,
   }));
-  const options = { title: t("Start again from here in a new chat"), placeHolder: t("From which message?") };
+  const options = { title: t("Fork Chat from Here"), placeHolder: t("Select the message to start from") };
   const place = await vscode.window.showQuickPick(entries, options);
   if (!place) return;
   await server.client();

@@ -89,7 +89,7 @@ async function open({ chat, panel }: WorkParts, { sessionId, url }: WorkItem): P
 
 /** A page in the browser, a file of this machine in the editor, and nothing else: others wrote the address. */
 async function openAddress(address: string): Promise<void> {
-  if (!address) return void vscode.window.showInformationMessage(t("There is nothing to open yet."));
+  if (!address) return void vscode.window.showInformationMessage(t("Nothing to open yet."));
   const uri = vscode.Uri.parse(address);
   if (uri.scheme === "https" || uri.scheme === "http") await vscode.env.openExternal(uri);
   else if (uri.scheme === "file" && uri.path.endsWith(".md"))
@@ -97,9 +97,9 @@ async function openAddress(address: string): Promise<void> {
 }
 
 async function isSure({ item, title, branch }: WorkItem): Promise<boolean> {
-  const yes = t("Cancel the work");
-  const detail = branch ? t("What was done stays on the branch {0}.", branch) : "";
-  const question = t("Cancel the work on “{0}”?", title || item);
+  const yes = t("Cancel Work Item");
+  const detail = branch ? t("Completed work remains on the branch {0}.", branch) : "";
+  const question = t("Cancel work on “{0}”?", title || item);
   return (await vscode.window.showWarningMessage(question, { modal: true, detail }, yes)) === yes;
 }
 
@@ -111,12 +111,12 @@ async function takeOver(
   const client = await server.client();
   const name = title || item;
   const place = await vscode.window.withProgress(
-    { location: vscode.ProgressLocation.Notification, title: t("“{0}” is paused at its next step…", name) },
+    { location: vscode.ProgressLocation.Notification, title: t("Pausing “{0}” at its next step…", name) },
     () => request(client, "daiku/work/takeOver", { item }),
   );
   work.refresh();
   if (place.item.state === "processing") {
-    const words = t("“{0}” is still at a long step. It pauses after it; take it over then.", name);
+    const words = t("“{0}” is still running a long step and pauses afterward. Take over once it has paused.", name);
     return void vscode.window.showInformationMessage(words);
   }
   const { sessionId, branch } = place.item;
@@ -130,6 +130,6 @@ async function takeOver(
     await panel.reveal();
     await chat.open(sessionId);
   }
-  const where = branch ? t("The files of “{0}” are not on this machine. Its branch is {1}.", name, branch) : "";
-  void vscode.window.showInformationMessage(where || t("No work on “{0}” has begun yet.", name));
+  const where = branch ? t("The files for “{0}” are not on this computer. The branch is {1}.", name, branch) : "";
+  void vscode.window.showInformationMessage(where || t("Work on “{0}” has not started yet.", name));
 }

@@ -113,7 +113,7 @@ export async function findCandidates(query: string): Promise<Attachment[]> {
   const current = editor && editor.document.uri.scheme === "file" ? fileAttachment(editor.document.uri) : undefined;
   const special = [
     selectionAttachment(editor),
-    current && { ...current, detail: t("Open file") },
+    current && { ...current, detail: t("Current file") },
     problemsAttachment(),
   ].filter((one) => one !== undefined);
   const fits = (one: Attachment) => `${one.label} ${one.detail ?? ""}`.toLowerCase().includes(query.toLowerCase());

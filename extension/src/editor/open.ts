@@ -8,7 +8,7 @@ import { exists, fileOf } from "./paths";
 export async function openFile(path: string, line?: number): Promise<void> {
   const uri = fileOf(path);
   if (!uri || !(await exists(uri))) {
-    vscode.window.setStatusBarMessage(t("There is no file {0} in this workspace.", path), 5000);
+    vscode.window.setStatusBarMessage(t("File not found in this workspace: {0}", path), 5000);
     return;
   }
   const at = line ? new vscode.Range(line - 1, 0, line - 1, 0) : undefined;

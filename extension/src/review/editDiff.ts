@@ -36,7 +36,7 @@ export function createEditDiffs(): EditDiffs {
       const there = uri !== undefined && (await exists(uri));
       const now = there ? (await vscode.workspace.openTextDocument(uri)).getText() : "";
       const before = textBefore(now, name, diff, all);
-      const title = t("{0} (before ↔ now)", path.posix.basename(name));
+      const title = t("{0} (before ↔ current)", path.posix.basename(name));
       if (before !== undefined) {
         const right = there ? uri : virtual(name, "");
         await vscode.commands.executeCommand("vscode.diff", virtual(name, before), right, title, { preview: true });

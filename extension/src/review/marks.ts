@@ -145,7 +145,7 @@ function mark(
     [
       link("check", t("Accept"), "daiku.acceptHunk"),
       link("discard", t("Reject"), "daiku.rejectHunk"),
-      link("diff", t("Open diff"), "daiku.openChange"),
+      link("diff", t("Open Diff"), "daiku.openChange"),
     ].join(" &nbsp; "),
   );
   words.appendCodeblock(hunk.text, "diff");
@@ -164,7 +164,7 @@ function nth(hunk: ChangeHunk, files: readonly ChangedFile[]): string {
 function noteFor(document: vscode.TextDocument, hunk: ChangeHunk, changes: Listed): vscode.DecorationOptions {
   const { start } = rangeOf(document, hunk);
   const { removed } = countsOf(hunk);
-  const gone = removed ? ` · ${removed === 1 ? t("1 line gone") : t("{0} lines gone", removed)}` : "";
+  const gone = removed ? ` · ${removed === 1 ? t("1 line removed") : t("{0} lines removed", removed)}` : "";
   const end = document.lineAt(start.line).range.end;
   const contentText = `Daiku: ${nth(hunk, changes.files)}${gone}`;
   return { range: new vscode.Range(end, end), renderOptions: { after: { contentText } } };
@@ -184,8 +184,8 @@ function lightbulb(changes: Listed): vscode.CodeActionProvider {
         return action;
       };
       return [
-        offer(t("Accept this change by Daiku"), "daiku.acceptHunk"),
-        offer(t("Reject this change by Daiku"), "daiku.rejectHunk"),
+        offer(t("Accept Daiku's change"), "daiku.acceptHunk"),
+        offer(t("Reject Daiku's change"), "daiku.rejectHunk"),
       ];
     },
   };
@@ -194,15 +194,13 @@ function lightbulb(changes: Listed): vscode.CodeActionProvider {
 /** "3 changes in 2 files", as long as there are any; a click shows them. */
 export function createReviewStatus(changes: Pick<Changes, "files" | "known" | "onChange">): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("daiku.review", vscode.StatusBarAlignment.Left, 10);
-  item.name = t("Changes by Daiku");
+  item.name = t("Daiku changes");
   item.command = "daiku.changes.focus";
   const draw = () => {
     const count = countOpen(changes.files);
     const words = countWords(count);
     item.text = `$(diff-multiple) ${words}`;
-    item.tooltip = changes.known
-      ? t("Changes by Daiku that wait for your decision")
-      : t("Changes by Daiku that waited for your decision when the server last said so");
+    item.tooltip = changes.known ? t("Daiku changes pending review") : t("Daiku changes pending review (last known)");
     item.accessibilityInformation = { label: `Daiku: ${words}` };
     if (count.changes > 0) item.show();
     else item.hide();

@@ -55,7 +55,7 @@ export function createOriginals(changes: Pick<Changes, "files" | "original" | "o
   return {
     open: async (file, hunk) => {
       const [left, right] = await sides(file);
-      const title = t("{0} (changes by Daiku)", file.path.split("/").at(-1) ?? file.path);
+      const title = t("{0} (Daiku changes)", file.path.split("/").at(-1) ?? file.path);
       const line = hunk ? linesNow(hunk).start : undefined;
       const selection = line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) };
       await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true, ...selection });
@@ -67,7 +67,7 @@ export function createOriginals(changes: Pick<Changes, "files" | "original" | "o
           return [fileOf(file.path) ?? right, left, right];
         }),
       );
-      await vscode.commands.executeCommand("vscode.changes", t("Changes by Daiku"), list);
+      await vscode.commands.executeCommand("vscode.changes", t("Daiku changes"), list);
     },
     dispose: () => vscode.Disposable.from(fresh, ...followed).dispose(),
   };

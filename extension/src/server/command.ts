@@ -39,7 +39,7 @@ export async function serverCommand(needs: Needs): Promise<Command> {
   const own = set?.length ? set : developers ? [developers, "lsp"] : undefined;
   const [command = "", ...args] = own ?? [await install(needs), ...MODULE];
   if (own && command.includes("/") && !existsSync(command)) {
-    throw new SetupError(t("There is no {0}.", command), t("Correct the setting daiku.server.command."));
+    throw new SetupError(t("Not found: {0}", command), t("Check the daiku.server.command setting."));
   }
   log.info(`server command: ${[command, ...args].join(" ")}`);
   return { command, args, cwd: storage };
@@ -56,7 +56,7 @@ async function install({ extension, storage, log, become, signal }: Needs): Prom
   /** With the time that has gone by: so that a person sees that it goes on. */
   const tell = () => {
     const seconds = Math.round((Date.now() - begun) / 1000);
-    const message = t("{0} {1} s (once; about a minute, more where the network is slow)", words, seconds);
+    const message = t("{0} {1} s (first time only; about a minute, longer on a slow network)", words, seconds);
     become({ phase: "installing", message });
     shown?.report({ message });
   };

@@ -41,7 +41,7 @@ export async function showDoctor(server: Asked): Promise<void> {
     made.webview.onDidReceiveMessage((pressed: DoctorPressed) => press(server, pressed));
   }
   panel.reveal();
-  draw([...editorFindings(), finding({ area: "daiku", state: "note", what: t("Asking the server…") })]);
+  draw([...editorFindings(), finding({ area: "daiku", state: "note", what: t("Waiting for the server…") })]);
   draw([...editorFindings(), ...(await ask(server))]);
 }
 
@@ -91,7 +91,9 @@ function editorFindings(): PageFinding[] {
     ? {}
     : {
         state: "note",
-        mend: t("This workspace is not trusted: Daiku can chat, but runs nothing and takes no settings from it."),
+        mend: t(
+          "This workspace is not trusted. You can chat, but Daiku does not run commands or read workspace settings.",
+        ),
         action: "trust",
       };
   return [finding({ area: "daiku", what: editor }), { ...workspace, ...untrusted }];
@@ -110,8 +112,8 @@ async function ask(server: Asked): Promise<PageFinding[]> {
 }
 
 const words = (bad: number): DoctorWords => ({
-  title: t("Daiku: Doctor"),
-  summary: bad === 0 ? t("Everything that is needed is there.") : t("To be mended: {0}", bad),
+  title: t("Daiku: Diagnostics"),
+  summary: bad === 0 ? t("No problems found.") : t("Problems: {0}", bad),
   areas: {
     daiku: "Daiku",
     programs: t("Programs"),
@@ -124,16 +126,16 @@ const words = (bad: number): DoctorWords => ({
     trace: t("Traces"),
     work: t("Work items"),
   },
-  states: { good: t("Good"), note: t("Note"), bad: t("To be mended") },
+  states: { good: t("OK"), note: t("Note"), bad: t("Problem") },
   acts: {
-    key: t("Set API key"),
-    model: t("Select model"),
+    key: t("Set API Key"),
+    model: t("Select Model"),
     settings: t("Settings"),
-    trust: t("Manage trust"),
-    log: t("Show log"),
-    restart: t("Restart server"),
-    look: t("Look again"),
-    copy: t("Copy for a report"),
+    trust: t("Manage Trust"),
+    log: t("Show Log"),
+    restart: t("Restart Server"),
+    look: t("Run Again"),
+    copy: t("Copy Diagnostics"),
   },
-  terminal: t("Put into a terminal"),
+  terminal: t("Insert into Terminal"),
 });

@@ -61,8 +61,8 @@ function wheelIn(bundle: string): string {
   const name = existsSync(bundle) ? readdirSync(bundle).find((file) => /^daiku-.*\.whl$/.test(file)) : undefined;
   if (name) return path.join(bundle, name);
   throw new SetupError(
-    t("This build of the extension has no server in it."),
-    t("Install the packaged extension, or set daiku.server.command to a daiku command."),
+    t("This build of the extension does not include the server."),
+    t("Install the packaged extension, or set daiku.server.command to the command that starts Daiku."),
   );
 }
 
@@ -90,7 +90,7 @@ async function make(folder: string, wheel: string, requirements: string, setup: 
 
 /** The two parts of the work, as the person is told of them: of hundred, the first is so much. */
 const MAKING = 10;
-const reportMaking = (setup: Setup) => setup.report(t("Making a Python environment…"), 0);
+const reportMaking = (setup: Setup) => setup.report(t("Creating a Python environment…"), 0);
 const reportInstalling = (setup: Setup) => setup.report(t("Installing the server…"), MAKING);
 
 async function makeWithUv(uv: string, folder: string, wheel: string, requirements: string, setup: Setup) {
@@ -107,8 +107,8 @@ async function makeWith(base: string, folder: string, wheel: string, requirement
   await run(base, ["-I", "-m", "venv", folder], setup).catch((error: Error) => {
     setup.log(error.message);
     throw new SetupError(
-      t("Python could not make an environment."),
-      t("Install uv, or your system's package for venv (Debian, Ubuntu: apt install python3-venv), then try again."),
+      t("Could not create a Python environment."),
+      t("Install uv or your system's venv package (Debian/Ubuntu: apt install python3-venv), and try again."),
     );
   });
   reportInstalling(setup);
@@ -129,10 +129,10 @@ async function findPython(setup: Setup): Promise<string> {
   }
   const found = seen.length ? t("Found: {0}.", seen.join(", ")) : "";
   throw new SetupError(
-    [t("Daiku needs Python {0} or newer, or uv, and finds neither.", OLDEST.join(".")), found]
+    [t("Daiku requires Python {0} or later, or uv. Neither was found.", OLDEST.join(".")), found]
       .filter(Boolean)
       .join(" "),
-    t("Install uv (it fetches a Python by itself) or Python from your system, then try again."),
+    t("Install Python, or uv (which downloads Python automatically), and try again."),
   );
 }
 
@@ -184,8 +184,8 @@ function run(program: string, args: readonly string[], setup: Setup): Promise<st
       setup.log(`exit code ${code}: ${lastLine(err || out)}`);
       reject(
         new SetupError(
-          t("Setting up the server failed."),
-          t("Look at the log for the whole story (is there a network, and room on the disk?), then try again."),
+          t("Could not set up the server."),
+          t("Check the log, your network connection, and free disk space, and try again."),
         ),
       );
     });

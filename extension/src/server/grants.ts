@@ -10,7 +10,7 @@ export async function showGrants(server: Pick<Server, "client">): Promise<void> 
   const client = await server.client();
   const { grants, workspace } = await request(client, "daiku/grants/list", {});
   if (!grants.length) {
-    void vscode.window.showInformationMessage(t("Nothing is allowed or rejected for always in this workspace."));
+    void vscode.window.showInformationMessage(t("This workspace has no saved permissions."));
     return;
   }
   const picked = await vscode.window.showQuickPick(
@@ -20,8 +20,8 @@ export async function showGrants(server: Pick<Server, "client">): Promise<void> 
       key,
     })),
     {
-      title: t("Always allowed or rejected in {0}", workspace),
-      placeHolder: t("Choose what is to be asked about again"),
+      title: t("Saved permissions for {0}", workspace),
+      placeHolder: t("Select entries to remove. Daiku will ask again."),
       canPickMany: true,
     },
   );

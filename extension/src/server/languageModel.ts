@@ -44,7 +44,7 @@ async function ask(
   const stream = params.partialResultToken;
   const parts: Part[] = [];
   try {
-    const justification = t("Daiku answers with a model of your editor because you chose it.");
+    const justification = t("Daiku uses a model from your editor because you selected it.");
     const response = await model.sendRequest(messages, { tools, justification }, token);
     for await (const piece of response.stream) {
       const part = fromPiece(piece);
@@ -64,9 +64,11 @@ async function find(id: string): Promise<vscode.LanguageModelChat> {
     models.find((m) => id === `${m.vendor}/${m.id}` || id === m.id || id === m.family) ?? (id ? undefined : models[0]);
   if (model) return model;
   const hint = models.length
-    ? t("There are: {0}", models.map((m) => `${m.vendor}/${m.id}`).join(", "))
-    : t("Sign in to a provider of models in the editor, or choose another provider.");
-  const message = id ? t("The editor has no model {0}.", id) : t("The editor has no models.");
+    ? t("Available models: {0}", models.map((m) => `${m.vendor}/${m.id}`).join(", "))
+    : t("Sign in to a model provider in the editor, or select another provider.");
+  const message = id
+    ? t("The model {0} is not available in the editor.", id)
+    : t("No models are available in the editor.");
   throw new ResponseError(EXPECTED, message, { kind: "not_found", message, hint });
 }
 
@@ -140,15 +142,15 @@ function toResponseError(error: unknown, name: string): unknown {
   const known: Record<string, [kind: string, hint: string]> = {
     [vscode.LanguageModelError.NoPermissions.name]: [
       "auth",
-      t("Allow Daiku to use the models of the editor: run the request again and accept."),
+      t("Send the request again and allow Daiku to use the editor's language models."),
     ],
     [vscode.LanguageModelError.Blocked.name]: [
       "content_filter",
-      t("The provider refused the request. Say it in other words, or wait until your quota is renewed."),
+      t("The provider declined the request. Rephrase it, or wait for your quota to reset."),
     ],
-    [vscode.LanguageModelError.NotFound.name]: ["not_found", t("Choose another model.")],
+    [vscode.LanguageModelError.NotFound.name]: ["not_found", t("Select another model.")],
   };
   const [kind, hint] = known[error.code] ?? ["bad_request", ""];
-  const message = t("{0} did not answer: {1}", name, error.message || error.code);
+  const message = t("{0} did not respond: {1}", name, error.message || error.code);
   return new ResponseError(EXPECTED, message, { kind, message, hint });
 }

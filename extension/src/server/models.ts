@@ -44,8 +44,8 @@ export function createModels(server: Server, state: vscode.Memento, log: vscode.
     refresh,
     select: async () => {
       const picker = vscode.window.createQuickPick<Pick>();
-      picker.title = t("Select model");
-      picker.placeholder = t("Type a name, or provider/name of any model");
+      picker.title = t("Select Model");
+      picker.placeholder = t("Enter a model name or provider/name");
       picker.matchOnDescription = true;
       picker.matchOnDetail = true;
       const fill = () => {
@@ -75,8 +75,8 @@ export function createModels(server: Server, state: vscode.Memento, log: vscode.
 function items(known: ModelsResult | undefined, chosen: string): Pick[] {
   if (!known) return [];
   const list: Pick[] = [];
-  const automatic = t("As the settings say");
-  list.push({ label: `$(settings-gear) ${automatic}`, description: known.selected ?? t("none is usable"), id: "" });
+  const automatic = t("Default (from settings)");
+  list.push({ label: `$(settings-gear) ${automatic}`, description: known.selected ?? t("none available"), id: "" });
   for (const { provider, usable, error } of known.providers) {
     const models = known.models.filter((model) => model.provider === provider);
     list.push({ label: provider, kind: vscode.QuickPickItemKind.Separator });
@@ -91,7 +91,7 @@ function items(known: ModelsResult | undefined, chosen: string): Pick[] {
 
 function item(model: ModelOffer, chosen: boolean): Pick {
   const facts = [
-    model.context ? t("{0} tokens of context", tokens(model.context)) : "",
+    model.context ? t("{0}-token context window", tokens(model.context)) : "",
     model.tools ? "" : t("no tools"),
     model.images ? t("images") : "",
     model.thinking ? t("thinking") : "",

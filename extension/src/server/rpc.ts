@@ -69,8 +69,8 @@ export function failureOf(error: unknown): FailureWords | undefined {
   if (isSevered(error))
     return {
       kind: "server_gone",
-      message: t("The server stopped before it answered."),
-      hint: t("It is started again by itself; then ask once more."),
+      message: t("The server stopped before it responded."),
+      hint: t("The server restarts automatically. Try again when it is ready."),
     };
   if (!isResponseError(error)) return unexpected();
   if (CANCELLED.has(error.code)) return undefined;
@@ -91,8 +91,8 @@ export const isUserFacing = (error: unknown): error is UserFacingError =>
 
 const unexpected = (): FailureWords => ({
   kind: "internal",
-  message: t("Something unexpected went wrong."),
-  hint: t("The log says more. Try again; if it stays, please report it."),
+  message: t("An unexpected error occurred."),
+  hint: t("See the log for details and try again. If the problem persists, report it."),
 });
 
 /** The library's own words of an error, for the log. */

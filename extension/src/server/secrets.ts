@@ -23,17 +23,18 @@ export async function askForKey(secrets: vscode.SecretStorage): Promise<boolean>
   const stored = await apiKeys(secrets);
   const picked = await vscode.window.showQuickPick(
     names.map((name) => ({ label: KEYED[name], name, description: stored[name] ? `$(check) ${t("key is set")}` : "" })),
-    { title: t("Set API key"), placeHolder: t("For which provider?") },
+    { title: t("Set API Key"), placeHolder: t("Select a provider") },
   );
   if (!picked) return false;
   const key = await vscode.window.showInputBox({
-    title: t("API key of {0}", picked.label),
+    title: t("{0} API key", picked.label),
     prompt: stored[picked.name]
-      ? t("It is kept in the editor's secret storage. Leave it empty to remove the key.")
-      : t("It is kept in the editor's secret storage."),
+      ? t("The key is saved in the editor's secret storage. Leave empty to remove the key.")
+      : t("The key is saved in the editor's secret storage."),
     password: true,
     ignoreFocusOut: true,
-    validateInput: (value) => (/[\s\p{C}]/u.test(value.trim()) ? t("A key has no spaces or line ends.") : undefined),
+    validateInput: (value) =>
+      /[\s\p{C}]/u.test(value.trim()) ? t("An API key cannot contain spaces or line breaks.") : undefined,
   });
   if (key === undefined) return false;
   if (key.trim()) await secrets.store(storageKey(picked.name), key.trim());

@@ -97,23 +97,26 @@ function stateAfter(event: Exclude<LifecycleEvent, { kind: "restart" }>, log: vs
       return { phase: "failed", message, hint };
     }
     case "given-up": {
-      const message = t("The Daiku server has stopped again and again.");
-      return { phase: "failed", message, hint: t("The log says why. Then try again.") };
+      const message = t("The Daiku server keeps stopping.");
+      return { phase: "failed", message, hint: t("See the log for the cause, and try again.") };
     }
     case "crashed":
       log.warn(`server ended by itself; starting it again in ${event.pause} ms`);
-      return { phase: "starting", message: t("The server stopped; starting it again…") };
+      return { phase: "starting", message: t("The server stopped. Restarting…") };
   }
 }
 
 const notStarted = () =>
-  new UserFacingError(t("Daiku's server could not start."), t("The log says more. Try again when it is mended."));
+  new UserFacingError(
+    t("Could not start the Daiku server."),
+    t("See the log for details, fix the problem, and try again."),
+  );
 
 /** What it means for a person that the server did not start; the system's own words are in the log. */
 function startProblem(error: unknown, command: string): UserFacingError {
   if (isUserFacing(error))
-    return new UserFacingError(t("Daiku could not start: {0}", error.message), error.hint || notStarted().hint);
+    return new UserFacingError(t("Could not start Daiku: {0}", error.message), error.hint || notStarted().hint);
   if ((error as { code?: unknown } | undefined)?.code === "ENOENT")
-    return new UserFacingError(t("There is no program {0}.", command), t("Correct the setting daiku.server.command."));
+    return new UserFacingError(t("Program not found: {0}", command), t("Check the daiku.server.command setting."));
   return notStarted();
 }

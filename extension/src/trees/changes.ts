@@ -42,7 +42,7 @@ export function createChangesTree(changes: Pick<Changes, "files" | "known" | "on
   const draw = () => {
     const count = countOpen(changes.files);
     const words = count.changes ? countWords(count) : "";
-    view.description = words && !changes.known ? t("{0}, as last heard", words) : words;
+    view.description = words && !changes.known ? t("{0} (last known)", words) : words;
     view.badge = count.changes ? { value: count.changes, tooltip: countWords(count) } : undefined;
     changed.fire(undefined);
   };
@@ -68,7 +68,7 @@ function fileItem(file: ChangedFile): vscode.TreeItem {
   made.tooltip = file.before ? `${file.before} → ${file.path}` : file.path;
   const lines = t("{0} lines added, {1} removed", file.added, file.removed);
   made.accessibilityInformation = { label: [file.path, said, lines].filter(Boolean).join(", ") };
-  made.command = { command: "daiku.openChange", title: t("Open diff"), arguments: [{ kind: "file", file }] };
+  made.command = { command: "daiku.openChange", title: t("Open Diff"), arguments: [{ kind: "file", file }] };
   return made;
 }
 
@@ -78,8 +78,8 @@ function hunkItem(file: ChangedFile, hunk: ChangeHunk): vscode.TreeItem {
   const { added, removed } = countsOf(hunk);
   const open = hunk.state === "open";
   const made = new vscode.TreeItem(firstWords(hunk) || where);
-  const touched = hunk.touched ? t("you changed it too") : "";
-  const said = [where, open ? t("open") : t("accepted"), touched].filter(Boolean);
+  const touched = hunk.touched ? t("also changed by you") : "";
+  const said = [where, open ? t("pending review") : t("accepted"), touched].filter(Boolean);
   const shown = [`+${added} −${removed}`, where, open ? "" : t("accepted"), touched].filter(Boolean);
   made.id = `${file.sessionId}/${file.path}/${hunk.hunkId}`;
   made.description = shown.join(" · ");
@@ -99,6 +99,6 @@ function hunkItem(file: ChangedFile, hunk: ChangeHunk): vscode.TreeItem {
   made.tooltip = new vscode.MarkdownString().appendCodeblock(hunk.text, "diff");
   const lines = t("{0} lines added, {1} removed", added, removed);
   made.accessibilityInformation = { label: [firstWords(hunk), ...said, lines].join(", ") };
-  made.command = { command: "daiku.openChange", title: t("Open diff"), arguments: [{ kind: "hunk", file, hunk }] };
+  made.command = { command: "daiku.openChange", title: t("Open Diff"), arguments: [{ kind: "hunk", file, hunk }] };
   return made;
 }

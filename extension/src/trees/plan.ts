@@ -27,7 +27,7 @@ const statusWords = (): Record<Step["status"], string> => ({
   failed: t("failed"),
 });
 const planWords = (): Record<Plan["status"], string> => ({
-  draft: t("waits for your approval"),
+  draft: t("waiting for your approval"),
   approved: t("approved"),
   in_progress: t("in progress"),
   completed: t("done"),
@@ -157,7 +157,7 @@ function stepItem({ plan, step, n }: Extract<PlanNode, { kind: "step" }>): vscod
   const waits = step.dependsOn
     .map((id) => plan.steps.find(({ stepId }) => stepId === id)?.name)
     .filter((name) => name !== undefined);
-  const lines = [step.description, waits.length ? t("After: {0}", waits.join(", ")) : ""].filter(Boolean);
+  const lines = [step.description, waits.length ? t("Depends on: {0}", waits.join(", ")) : ""].filter(Boolean);
   made.tooltip = [`${step.name} (${words})`, ...lines].join("\n\n");
   made.accessibilityInformation = { label: [t("Step {0}", n), step.name, words, ...lines].join(", ") };
   return made;
@@ -173,7 +173,7 @@ function checkItem(step: Step, check: string, proofs: ReadonlyMap<string, Comman
     : passed
       ? t("passed")
       : shown
-        ? t("files changed since")
+        ? t("files have changed since")
         : t("not checked yet");
   made.id = `${step.stepId}/${check}`;
   made.description = words;
@@ -183,7 +183,7 @@ function checkItem(step: Step, check: string, proofs: ReadonlyMap<string, Comman
       ? icon(["error", "testing.iconFailed"])
       : icon(["beaker"]);
   made.contextValue = "check";
-  made.tooltip = t("This must hold before the step is done: {0}", check);
+  made.tooltip = t("Required to complete this step: {0}", check);
   made.accessibilityInformation = { label: `${t("Check")}: ${check}, ${words}` };
   return made;
 }

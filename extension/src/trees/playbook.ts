@@ -191,11 +191,11 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
     this.view.badge = waiting.length ? { value: waiting.length, tooltip: waitingWords(waiting.length) } : undefined;
     this.view.message = this.#query
       ? lessons.length
-        ? t("Lessons like “{0}”", this.#query)
-        : t("No lesson is like “{0}”.", this.#query)
+        ? t("Lessons similar to “{0}”", this.#query)
+        : t("No lessons are similar to “{0}”.", this.#query)
       : vscode.workspace.isTrusted
         ? ""
-        : t("This folder is not trusted: only your own lessons are here.");
+        : t("This folder is not trusted. Only your personal lessons are shown.");
     this.#tell("known");
   }
 

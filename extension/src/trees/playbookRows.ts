@@ -119,13 +119,15 @@ const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
 
 /** "3 lessons wait for you". */
 export const waitingWords = (count: number): string =>
-  count === 1 ? t("1 lesson waits for you") : t("{0} lessons wait for you", count);
+  count === 1 ? t("1 lesson to review") : t("{0} lessons to review", count);
 
 function waitingRow({ proposals }: NodeOf<"waiting">): vscode.TreeItem {
   const made = new vscode.TreeItem(waitingWords(proposals.length), Expanded);
   made.iconPath = iconOf(["question", "list.warningForeground"]);
   made.contextValue = "waiting";
-  made.tooltip = t("Space accepts a lesson, F2 edits it first, Delete rejects it; Ctrl+Z undoes what was accepted.");
+  made.tooltip = t(
+    "Press Space to accept a lesson, F2 to edit and accept it, or Delete to reject it. Press Ctrl+Z to undo an accepted lesson.",
+  );
   made.accessibilityInformation = { label: [made.label, made.tooltip].join(". ") };
   return made;
 }
@@ -155,7 +157,7 @@ function lessonRow({ lesson }: NodeOf<"lesson">): vscode.TreeItem {
   made.tooltip = lessonText(lesson);
   made.command = {
     command: "daiku.playbook.open",
-    title: t("Open the lesson"),
+    title: t("Open Lesson"),
     arguments: [{ kind: "lesson", lesson }],
   };
   made.accessibilityInformation = { label: [bullet.content, ...states, countWords(bullet), bullet.id].join(", ") };
@@ -171,8 +173,8 @@ const labelOf = (bullet: Bullet): string =>
 const statesOf = ({ bullet, resting, scope }: Lesson): string[] =>
   [
     bullet.active ? "" : t("disabled"),
-    bullet.active && resting ? t("rests") : "",
-    scope === "user" ? t("everywhere") : "",
+    bullet.active && resting ? t("suspended") : "",
+    scope === "user" ? t("all folders") : "",
   ].filter(Boolean);
 
 const firstLine = (text: string): string => {
@@ -188,27 +190,27 @@ export function lessonText({ bullet, resting, scope }: Lesson): string {
     "",
     `${bullet.id} · ${sectionWords(bullet.section)}`,
     countWords(bullet),
-    active ? "" : t("It is disabled: no run is told it."),
-    active && resting ? t("It rests: runs did worse with it, so no run is told it.") : "",
-    scope === "user" ? t("It holds in all your folders.") : "",
+    active ? "" : t("Disabled: not used in any run."),
+    active && resting ? t("Suspended: runs did worse with this lesson, so it is not used.") : "",
+    scope === "user" ? t("Applies to all your folders.") : "",
     keywords.length ? t("Keywords: {0}", keywords.join(", ")) : "",
     originWords()[origin],
-    updatedAt || createdAt ? t("Changed: {0}", when(updatedAt || createdAt)) : "",
+    updatedAt || createdAt ? t("Last updated: {0}", when(updatedAt || createdAt)) : "",
   ];
   return lines.filter((line, n) => line || n === 1).join("\n");
 }
 
 const originWords = (): Record<Bullet["origin"], string> => ({
-  person: t("Written by a person."),
-  rule: t("Learnt by a rule from what a run did."),
-  model: t("Worded by a model."),
+  person: t("Written by a user."),
+  rule: t("Learned from a run by a rule."),
+  model: t("Written by a model."),
   import: t("Imported from a file."),
 });
 
 const when = (time: string): string => ago(time, vscode.env.language, t("now"));
 
 function pastRow(): vscode.TreeItem {
-  const made = new vscode.TreeItem(t("Decided and changed"), Collapsed);
+  const made = new vscode.TreeItem(t("History"), Collapsed);
   made.iconPath = iconOf(["history"]);
   made.contextValue = "past";
   return made;
@@ -230,7 +232,7 @@ function changeRow(node: NodeOf<"change">): vscode.TreeItem {
   made.contextValue = `change.${delta.status}.${delta.type}`;
   made.tooltip = changeTooltip(node.shown);
   made.accessibilityInformation = { label: [made.label, ...said, reasonWords(delta.why)].filter(Boolean).join(", ") };
-  made.command = { command: "daiku.playbook.diff", title: t("Open diff"), arguments: [node] };
+  made.command = { command: "daiku.playbook.diff", title: t("Open Diff"), arguments: [node] };
   return made;
 }
 
@@ -258,31 +260,31 @@ function changeTooltip({ diff, why, doubts }: ShownDelta): vscode.MarkdownString
 function observationRow({ observation }: NodeOf<"observation">): vscode.TreeItem {
   const { verdict, why, place, counted } = observation;
   const made = new vscode.TreeItem(verdictWords()[verdict], None);
-  const note = counted ? "" : t("of an earlier text, not counted");
+  const note = counted ? "" : t("for an earlier version, not counted");
   const said = [why ? reasonWords(why) : "", note, place.title].filter(Boolean);
   made.description = said.join(" · ");
   made.iconPath = iconOf(VERDICTS[verdict]);
   made.contextValue = "place";
-  made.tooltip = t("Show this place in the chat");
+  made.tooltip = t("Show in Chat");
   made.accessibilityInformation = { label: [made.label, ...said].join(", ") };
   if (place.sessionId) made.command = openPlace(place);
   return made;
 }
 
 function placeRow({ place }: NodeOf<"place">): vscode.TreeItem {
-  const made = new vscode.TreeItem(place.title || t("A chat that is gone"), None);
-  made.description = `${t("where it was learnt")} · #${place.seq}`;
+  const made = new vscode.TreeItem(place.title || t("Deleted chat"), None);
+  made.description = `${t("source")} · #${place.seq}`;
   made.iconPath = iconOf(["comment-discussion"]);
   made.contextValue = "place";
-  made.tooltip = t("Show this place in the chat");
-  made.accessibilityInformation = { label: `${t("Learnt in the chat")}: ${place.title}` };
+  made.tooltip = t("Show in Chat");
+  made.accessibilityInformation = { label: `${t("Learned in chat")}: ${place.title}` };
   made.command = openPlace(place);
   return made;
 }
 
 const openPlace = (place: PlaybookPlace): vscode.Command => ({
   command: "daiku.playbook.openPlace",
-  title: t("Show this place in the chat"),
+  title: t("Show in Chat"),
   arguments: [place],
 });
 
@@ -315,7 +317,7 @@ export function factsOf(node: NodeOf<"change">): PlaybookNode[] {
     ...lines.map(({ kind, text }, n) =>
       kind === "del" ? fact(`line${n}`, text, LINES.del, t("Removed")) : fact(`line${n}`, text, LINES.add, t("Added")),
     ),
-    ...(why ? [fact("why", sentence(reasonWords(why)), ["info"], t("Why"))] : []),
+    ...(why ? [fact("why", sentence(reasonWords(why)), ["info"], t("Reason"))] : []),
     ...doubts.map((doubt) => fact(doubt, doubtWords()[doubt], ["warning", "list.warningForeground"], t("Note"))),
     ...places.map((place): PlaybookNode => ({ kind: "place", parent: node, place })),
   ];

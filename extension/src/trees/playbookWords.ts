@@ -24,7 +24,7 @@ const kinds = (): Record<Delta["type"], string> => ({
   add: t("new"),
   update: t("edited"),
   merge: t("merged"),
-  tag: t("judged"),
+  tag: t("rated"),
   remove: t("disabled"),
   restore: t("enabled"),
 });
@@ -37,54 +37,54 @@ export function changeWords({ type, tag, bulletId, bulletIds }: Delta, of = ""):
 }
 
 export const statusWords = (): Record<Delta["status"], string> => ({
-  proposed: t("waits for you"),
+  proposed: t("pending review"),
   applied: "",
   rejected: t("rejected"),
   undone: t("undone"),
 });
 
 export const verdictWords = (): Record<BulletObservation["verdict"], string> => ({
-  helpful: t("It helped"),
-  harmful: t("It did harm"),
-  neutral: t("It made no difference"),
+  helpful: t("Helpful"),
+  harmful: t("Harmful"),
+  neutral: t("No effect"),
 });
 
 export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
-  tainted: t("A run that taught it read text from outside."),
-  rejected: t("It was rejected before; further runs taught it again."),
+  tainted: t("A source run read untrusted external content."),
+  rejected: t("Rejected before, then learned again from later runs."),
 });
 
 export const countWords = ({ helpful, harmful }: PlaybookBullet): string =>
-  t("Runs that it helped: {0}, that it harmed: {1}", helpful, harmful);
+  t("Runs helped: {0}, harmed: {1}", helpful, harmful);
 
 const reasons = (): Record<string, string> => ({
-  not_cited: t("no answer named it"),
-  nothing_shown: t("nothing bears on it"),
+  not_cited: t("not cited in a response"),
+  nothing_shown: t("no evidence"),
   run_cancelled: t("the run was cancelled"),
   run_failed: t("the run failed"),
   run_limited: t("the run reached a limit"),
-  run_looped: t("the run went in circles"),
-  unclear: t("it cannot be told"),
+  run_looped: t("the run looped without progress"),
+  unclear: t("inconclusive"),
   command_passed: t("its command passed"),
   command_failed: t("its command failed"),
-  command_missing: t("there is no such command"),
-  command_replaced: t("another command passed in its place"),
-  command_refused: t("its command was not allowed"),
-  acceptance_met: t("what was to hold does"),
+  command_missing: t("the command does not exist"),
+  command_replaced: t("another command passed instead"),
+  command_refused: t("its command was denied"),
+  acceptance_met: t("acceptance criteria met"),
   checks_passed: t("checks passed"),
   edits_kept: t("its edits were kept"),
   edits_accepted: t("its edits were accepted"),
-  edits_refused: t("its edits were not allowed"),
+  edits_refused: t("its edits were denied"),
   edits_rejected: t("its edits were rejected"),
-  edits_restored: t("its edits were taken back"),
-  praised: t("a person said so"),
-  objected: t("a person objected"),
-  model_judged: t("something went wrong with it, and a model held it to be the cause"),
-  command_before: t("another command had to come first"),
-  rejected: t("a person rejected an edit"),
-  corrected: t("a person corrected it"),
+  edits_restored: t("its edits were undone"),
+  praised: t("the user praised it"),
+  objected: t("the user objected"),
+  model_judged: t("a model judged it to be the cause of a problem"),
+  command_before: t("another command had to run first"),
+  rejected: t("the user rejected an edit"),
+  corrected: t("the user corrected it"),
   insight: t("a model's conclusion"),
-  duplicates: t("they say the same"),
+  duplicates: t("duplicate lessons"),
 });
 
 /** Why a run showed that, or why a change is proposed: a word of the server's, else somebody's own words. */

@@ -22,13 +22,13 @@ const ICONS: Record<Session["status"], [icon: string, color?: string]> = {
   limit: ["warning", "list.warningForeground"],
 };
 const statusWords = (): Partial<Record<Session["status"], string>> => ({
-  running: t("at work"),
-  waiting: t("waits for your answer"),
+  running: t("running"),
+  waiting: t("waiting for your answer"),
   paused: t("paused"),
   interrupted: t("interrupted"),
   completed_unverified: t("not verified"),
   failed: t("failed"),
-  limit: t("A limit was reached"),
+  limit: t("Limit reached"),
 });
 
 export interface SessionsTree extends vscode.Disposable {
@@ -58,7 +58,11 @@ export function createSessionsTree(chat: Listed, server: Served): SessionsTree {
     // A tree that nobody looks at starts no server.
     if (!server.running()) return;
     sessions = await chat.list(query);
-    view.message = query ? (sessions.length ? t("Chats with “{0}”", query) : t("No chat has “{0}”.", query)) : "";
+    view.message = query
+      ? sessions.length
+        ? t("Chats matching “{0}”", query)
+        : t("No chats match “{0}”.", query)
+      : "";
     void vscode.commands.executeCommand("setContext", "daiku.sessionsSearched", query !== "");
     changed.fire(undefined);
   };
@@ -92,13 +96,13 @@ function item(session: Session, current: boolean): vscode.TreeItem {
   const when = session.updatedAt ? ago(session.updatedAt, vscode.env.language, t("now")) : "";
   const [icon, color] = ICONS[session.status];
   made.id = session.sessionId;
-  made.description = [words, when, current ? t("shown now") : ""].filter(Boolean).join(" · ");
+  made.description = [words, when, current ? t("current") : ""].filter(Boolean).join(" · ");
   made.iconPath = new vscode.ThemeIcon(icon, color ? new vscode.ThemeColor(color) : undefined);
   made.contextValue = current ? "session.open" : "session";
   made.tooltip = `${title}\n${new Date(session.updatedAt).toLocaleString(vscode.env.language)}${words ? `\n${words}` : ""}`;
   made.accessibilityInformation = {
-    label: [title, words, when, current ? t("shown now") : ""].filter(Boolean).join(", "),
+    label: [title, words, when, current ? t("current") : ""].filter(Boolean).join(", "),
   };
-  made.command = { command: "daiku.openSession", title: t("Open chat"), arguments: [session] };
+  made.command = { command: "daiku.openSession", title: t("Open Chat"), arguments: [session] };
   return made;
 }

@@ -30,19 +30,19 @@ const ICONS: Record<State, [icon: string, color?: string]> = {
 /** Icon of work that a limit ended: it can be reviewed and is not whole. */
 const UNFINISHED: [icon: string, color?: string] = ["warning", "list.warningForeground"];
 const stateWords = (): Record<State, string> => ({
-  waiting: t("Waits for an answer"),
-  processing: t("At work"),
+  waiting: t("Waiting for an answer"),
+  processing: t("In progress"),
   paused: t("Paused"),
-  queued: t("In the queue"),
+  queued: t("Queued"),
   failed: t("Failed"),
-  dead: t("Given up"),
-  stopped: t("Cancelled"),
+  dead: t("Abandoned"),
+  stopped: t("Canceled"),
   done: t("Done"),
 });
 const wantedWords = (): Record<WorkItem["wanted"], string> => ({
   "": "",
-  pause: t("pauses at its next step"),
-  cancel: t("is cancelled at its next step"),
+  pause: t("pausing at the next step"),
+  cancel: t("canceling at the next step"),
 });
 
 export interface WorkTree extends vscode.Disposable {
@@ -130,7 +130,7 @@ class ServedWorkTree implements WorkTree, vscode.TreeDataProvider<WorkNode> {
     this.#items = items;
     const waiting = items.filter(({ state }) => state === "waiting").length;
     this.view.badge = waiting
-      ? { value: waiting, tooltip: t("Work items that wait for an answer: {0}", waiting) }
+      ? { value: waiting, tooltip: t("Work items waiting for an answer: {0}", waiting) }
       : undefined;
     this.view.message = "";
     void vscode.commands.executeCommand("setContext", "daiku.workKnown", true);
@@ -161,7 +161,7 @@ function itemRow(node: Extract<WorkNode, { kind: "item" }>): vscode.TreeItem {
   made.contextValue = contextOf(item);
   made.tooltip = linesOf(item).filter(Boolean).join("\n");
   made.accessibilityInformation = { label: [item.title, state, ...short].filter(Boolean).join(", ") };
-  made.command = { command: "daiku.work.open", title: t("Open chat"), arguments: [node] };
+  made.command = { command: "daiku.work.open", title: t("Open Chat"), arguments: [node] };
   return made;
 }
 
@@ -195,7 +195,7 @@ const factsOf = (item: WorkItem): string[] => [
 function usedOf({ usage }: WorkItem): string {
   if (!usage) return "";
   const used = t("{0} tokens", tokens(usage.promptTokens + usage.completionTokens));
-  return t("Used so far: {0}", usage.cost === undefined ? used : `${used} · ${dollars(usage.cost)}`);
+  return t("Usage: {0}", usage.cost === undefined ? used : `${used} · ${dollars(usage.cost)}`);
 }
 
 const linesOf = (item: WorkItem): string[] => [
@@ -204,10 +204,10 @@ const linesOf = (item: WorkItem): string[] => [
   item.error,
   "",
   item.item,
-  item.progress ? t("Steps done: {0}", `${item.progress.done}/${item.progress.total}`) : "",
+  item.progress ? t("Steps completed: {0}", `${item.progress.done}/${item.progress.total}`) : "",
   item.branch ? t("Branch: {0}", item.branch) : "",
-  item.requestUrl ? t("Request: {0}", item.requestUrl) : "",
+  item.requestUrl ? t("Pull or merge request: {0}", item.requestUrl) : "",
   item.attempts ? t("Attempts: {0}", item.attempts) : "",
   usedOf(item),
-  t("Changed: {0}", ago(item.updatedAt, vscode.env.language, t("now"))),
+  t("Last updated: {0}", ago(item.updatedAt, vscode.env.language, t("now"))),
 ];

@@ -49,7 +49,7 @@ it("is said once, with the way to it, where the panel is out of sight", async ()
   wait(one);
   wait(one);
   await Promise.resolve();
-  expect(seen.messages).toEqual(["Daiku asks to run: npm test"]);
+  expect(seen.messages).toEqual(["Daiku wants to run: npm test"]);
   await settle();
   expect(state.shown).toBe(1);
 });

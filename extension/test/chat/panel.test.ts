@@ -69,7 +69,7 @@ it("has on its icon how many questions wait, also where it is opened later", () 
   panel.count(2);
   views.set("daiku.chat", panel);
   const { view } = openView();
-  expect(view.badge).toMatchObject({ value: 2, tooltip: "2 questions wait" });
+  expect(view.badge).toMatchObject({ value: 2, tooltip: "2 pending requests" });
   panel.count(0);
   expect(view.badge).toBeUndefined();
 });

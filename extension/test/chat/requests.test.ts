@@ -61,7 +61,7 @@ describe("what goes wrong between the editor and the server", () => {
     panel({ type: "sessions", query: "" });
     await settle();
     const failed = posted.find((message) => message.type === "failed");
-    expect(["Something unexpected went wrong.", "The server stopped before it answered."]).toContain(failed?.message);
+    expect(["An unexpected error occurred.", "The server stopped before it responded."]).toContain(failed?.message);
     expect(failed?.hint).not.toBe("");
   });
 
@@ -149,7 +149,7 @@ describe("files in an answer", () => {
     files.add("/project/b.py");
     chatWorld().panel({ type: "openFile", path: "a.py" });
     await settle();
-    expect([seen.opened, seen.status]).toEqual([[], ["There is no file a.py in this workspace."]]);
+    expect([seen.opened, seen.status]).toEqual([[], ["File not found in this workspace: a.py"]]);
   });
 });
 

@@ -101,8 +101,8 @@ describe("the page of a trace", () => {
     ])
       expect(page.html).toContain(said);
     expect(page.html).not.toContain("<it>");
-    expect(page.html).toContain("Calls of models: 2");
-    expect(page.html).toContain("tried again: 2");
+    expect(page.html).toContain("Model calls: 2");
+    expect(page.html).toContain("retries: 2");
   });
 
   it("is a tree that a screen reader and a keyboard can go through", async () => {
@@ -135,6 +135,6 @@ describe("the page of a trace", () => {
   it("says so where there is no chat", async () => {
     const { run } = commandWorld();
     await run("showTrace");
-    expect(seen.messages).toEqual(["There is no chat whose trace could be shown."]);
+    expect(seen.messages).toEqual(["No chat to show a trace for."]);
   });
 });

@@ -49,7 +49,7 @@ describe("undoing", () => {
     all.panel({ type: "undo", checkpointId: "c1" });
     await settle();
     expect([seen.messages, restores(all)]).toEqual([[], ["c1"]]);
-    expect(seen.status.at(-1)).toContain("1 file is as it was before.");
+    expect(seen.status.at(-1)).toContain("Reverted 1 file.");
   });
 
   it("and bringing back say of the files what is true of them", async () => {
@@ -58,6 +58,6 @@ describe("undoing", () => {
     const all = await opened([say("run_started", {}), edit("c1", "a.py"), undone]);
     all.panel({ type: "undo", checkpointId: "k1" });
     await settle();
-    expect(seen.status.at(-1)).toContain("Daiku's change is back in 1 file.");
+    expect(seen.status.at(-1)).toContain("Reapplied Daiku's changes to 1 file.");
   });
 });

@@ -37,7 +37,7 @@ describe("what waits", () => {
     const { run, nodeOf, asked } = await looking(two());
     await run("playbook.toggle", await nodeOf("What d1 proposes."));
     expect(asked("review")).toEqual([{ accept: [{ id: "d1" }] }]);
-    expect([revealed(), seen.status]).toEqual([["What d2 proposes."], ["$(check) The lesson is accepted."]]);
+    expect([revealed(), seen.status]).toEqual([["What d2 proposes."], ["$(check) Lesson accepted."]]);
     await run("playbook.accept", await nodeOf("What d2 proposes."));
     expect(revealed().at(-1)).toBe("What d2 proposes.");
     expect((seen.revealed.at(-1) as TreeItem).contextValue).toBe("lesson.active");
@@ -55,7 +55,7 @@ describe("what waits", () => {
     const node = await nodeOf("What d1 proposes.");
     await run("playbook.edit", node);
     expect(asked("review")).toEqual([]);
-    person.writes = (title) => (title === "Edit and accept the lesson" ? "Run it ⏎ twice. " : undefined);
+    person.writes = (title) => (title === "Edit and accept lesson" ? "Run it ⏎ twice. " : undefined);
     await run("playbook.edit", node);
     person.writes = () => "What d2 proposes.";
     await run("playbook.edit", await nodeOf("What d2 proposes."));
@@ -87,7 +87,7 @@ describe("what waits", () => {
     const { run, nodeOf } = await looking(two(), { "daiku/playbook/review": review });
     await run("playbook.accept", await nodeOf("What d1 proposes."));
     expect([seen.messages, seen.status]).toEqual([["It is another one by now."], []]);
-    expect(await nodeOf("2 lessons wait for you")).toBeTruthy();
+    expect(await nodeOf("2 lessons to review")).toBeTruthy();
   });
 
   it("that is decided already is not decided again", async () => {
@@ -142,14 +142,14 @@ describe("a lesson", () => {
 
   it("is reworded, its lines kept", async () => {
     const { run, nodeOf, asked } = await looking(one());
-    person.writes = (title) => (title === "Edit the lesson a-1" ? "One. ⏎ Three." : undefined);
+    person.writes = (title) => (title === "Edit lesson a-1" ? "One. ⏎ Three." : undefined);
     await run("playbook.edit", await nodeOf("One."));
     expect(asked("update")).toEqual([{ id: "a-1", content: "One.\nThree." }]);
   });
 
   it("is added where the person says", async () => {
     const { run, asked } = await looking(one());
-    person.writes = (title) => (title === "A new lesson" ? "Be brief." : undefined);
+    person.writes = (title) => (title === "New lesson" ? "Be brief." : undefined);
     person.chooses = (labels) => labels.findIndex((label) => /For me|Common mistakes/.test(label));
     await run("playbook.add");
     expect(asked("add")).toEqual([{ content: "Be brief.", section: "common_mistakes", scope: "user" }]);
@@ -159,10 +159,10 @@ describe("a lesson", () => {
   it("is added to a section that the person names, and to none where they go away", async () => {
     const { run, asked } = await looking({ user: [] });
     person.chooses = (labels) => labels.length - 1;
-    person.writes = (title) => (title === "A new lesson" ? "Be brief." : undefined);
+    person.writes = (title) => (title === "New lesson" ? "Be brief." : undefined);
     await run("playbook.add");
     expect(asked("add")).toEqual([]);
-    person.writes = (title) => (title === "A new lesson" ? "Be brief." : "style");
+    person.writes = (title) => (title === "New lesson" ? "Be brief." : "style");
     await run("playbook.add");
     expect(asked("add")).toEqual([{ content: "Be brief.", section: "style", scope: "user" }]);
   });
@@ -171,7 +171,7 @@ describe("a lesson", () => {
     const { run } = await looking(one());
     await run("playbook.show", "a-1");
     await run("playbook.show", "a-2");
-    expect([revealed(), seen.messages]).toEqual([["One. …"], ["There is no lesson a-2 here."]]);
+    expect([revealed(), seen.messages]).toEqual([["One. …"], ["Lesson not found: a-2"]]);
     expect(seen.commands.map(({ name }) => name)).toContain("daiku.playbook.focus");
   });
 
@@ -180,7 +180,7 @@ describe("a lesson", () => {
     const { run, nodeOf } = await looking(one(), { "daiku/playbook/update": update });
     person.writes = () => "The key is sk-1.";
     await run("playbook.edit", await nodeOf("One."));
-    expect(seen.messages).toEqual(["Secrets were taken out of the text."]);
+    expect(seen.messages).toEqual(["Secrets were removed from the text."]);
   });
 
   it("is looked for in words, and the first that is found has the focus", async () => {
@@ -202,18 +202,21 @@ describe("taking back", () => {
     const review = () => ({ decided: [shownOf("d9", { status: "proposed" })], refused: [], redacted: false });
     const { run, asked } = await looking({}, { "daiku/playbook/review": review });
     await run("playbook.undo", { kind: "change", shown: shownOf("d9", { status: "rejected" }) });
-    expect([asked("review"), seen.status]).toEqual([[{ undo: ["d9"] }], ["$(discard) The lesson waits again."]]);
+    expect([asked("review"), seen.status]).toEqual([
+      [{ undo: ["d9"] }],
+      ["$(discard) The lesson is pending review again."],
+    ]);
   });
 
   it("else the last one of this window, and then the one before it", async () => {
     const { run, nodeOf, asked } = await looking(two());
     await run("playbook.undo");
-    expect(seen.status).toEqual(["There is nothing to undo."]);
+    expect(seen.status).toEqual(["Nothing to undo."]);
     await run("playbook.accept", await nodeOf("What d1 proposes."));
     await run("playbook.toggle", await nodeOf("Common mistakes").then(async () => nodeOf("What d1 proposes.")));
     for (let n = 0; n < 3; n++) await run("playbook.undo");
     expect(asked("review").slice(1)).toEqual([{ undo: ["d-new-d1"] }, { undo: ["d1"] }]);
-    expect(seen.status.at(-1)).toBe("There is nothing to undo.");
+    expect(seen.status.at(-1)).toBe("Nothing to undo.");
   });
 });
 

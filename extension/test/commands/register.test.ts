@@ -178,7 +178,7 @@ describe("commands about code", () => {
     await run("document");
     window.activeTextEditor = editorOf("guide.md", "# A\n");
     await run("document");
-    person.writes = (title) => (title === "Revise the text" ? " Shorter, please. " : undefined);
+    person.writes = (title) => (title === "Revise document" ? " Shorter, please. " : undefined);
     await run("document");
     await run("document", { uri: "file:///project/guide.md", instruction: "Clearer.", ask: true });
     await run("document", { uri: "file:///project/guide.md", instruction: "Clearer." });
@@ -197,7 +197,7 @@ describe("commands about code", () => {
     await run("fixTerminal");
     expect(execute(asked)[0]?.arguments[0]?.context).toEqual([failure]);
     await commandWorld().run("fixTerminal");
-    expect(seen.messages.at(-1)).toContain("No command has failed");
+    expect(seen.messages.at(-1)).toContain("No terminal command has failed");
   });
 });
 
@@ -247,7 +247,7 @@ describe("commands about the plan", () => {
     void busy.chat.send("Busy", []);
     await settle();
     await busy.run("plan.start", { planId: "p1" });
-    expect(seen.messages.at(-1)).toContain("under way");
+    expect(seen.messages.at(-1)).toContain("already in progress");
     expect([asked("daiku/plan/run"), busy.asked("daiku/plan/run")]).toEqual([[], []]);
   });
 });
@@ -295,7 +295,7 @@ describe("commands about changes", () => {
 
   it("reject all of all chats, and bring all of it back when the person wants it", async () => {
     const { run, asked } = await changed(fileOf("s1", "a.py", 1), fileOf("s2", "b.py", 5));
-    person.picks = (words) => (words.includes("rejected") ? "Bring back" : undefined);
+    person.picks = (words) => (words.startsWith("Rejected") ? "Undo" : undefined);
     await run("rejectAll");
     await settle();
     expect(asked("daiku/checkpoint/restore").map(({ checkpointId }) => checkpointId)).toEqual(["of s2", "of s1"]);

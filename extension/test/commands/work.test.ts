@@ -48,8 +48,8 @@ describe("an item", () => {
     const { run, asked } = world();
     await run("work.cancel", node({ title: "Mend add" }));
     expect(asked("daiku/work/cancel")).toEqual([]);
-    expect(seen.messages).toEqual(["Cancel the work on “Mend add”?"]);
-    person.picks = () => "Cancel the work";
+    expect(seen.messages).toEqual(["Cancel work on “Mend add”?"]);
+    person.picks = () => "Cancel Work Item";
     await run("work.cancel", node({ state: "done" }));
     expect(asked("daiku/work/cancel")).toEqual([]);
     await run("work.cancel", node());
@@ -82,7 +82,7 @@ describe("what is opened", () => {
     await run("work.openRequest", both);
     await run("work.openRequest", node());
     expect(seen.opened).toEqual(["https://example.org/3", "https://example.org/mr/7"]);
-    expect(seen.messages).toEqual(["There is nothing to open yet."]);
+    expect(seen.messages).toEqual(["Nothing to open yet."]);
   });
 
   it.each(["command:workbench.action.quit", "vscode://x/y", "file:///bin/sh", "javascript:1"])(
@@ -123,14 +123,16 @@ describe("an item that is taken over", () => {
     const { run } = taking({ state: "processing", sessionId: "s7" }, "/home/items/mend");
     await run("work.takeOver", node({ title: "Mend add" }));
     expect(openings()).toEqual([]);
-    expect(seen.messages).toEqual(["“Mend add” is still at a long step. It pauses after it; take it over then."]);
+    expect(seen.messages).toEqual([
+      "“Mend add” is still running a long step and pauses afterward. Take over once it has paused.",
+    ]);
   });
 
   it("but was worked on another machine has its chat opened and its branch named", async () => {
     const { run, chat } = taking({ state: "paused", sessionId: "s7", branch: "daiku/mend" }, "");
     await run("work.takeOver", node());
     expect([chat.current, openings()]).toEqual(["s7", []]);
-    expect(seen.messages).toEqual(["The files of “files:mend” are not on this machine. Its branch is daiku/mend."]);
+    expect(seen.messages).toEqual(["The files for “files:mend” are not on this computer. The branch is daiku/mend."]);
   });
 });
 

@@ -121,8 +121,8 @@ describe("what was learnt", () => {
       say("bullet", { ...lesson, change: "add" }),
     ]);
     expect(view.items.filter(({ kind }) => kind === "line")).toMatchObject([
-      { text: "Waits for your review in the view Playbook: {content}", fields: { content: "Use `make check`." } },
-      { text: "Learnt: {content}" },
+      { text: "Lesson pending review in the Playbook view: {content}", fields: { content: "Use `make check`." } },
+      { text: "Learned: {content}" },
     ]);
   });
 });

@@ -35,12 +35,12 @@ it("is the person's own, run in a folder that is no workspace", async () => {
 
 it("is never one that a workspace sets", async () => {
   configure("daiku.server.command", ["./evil"], "workspaceValue");
-  await expect(command()).rejects.toThrow("This build of the extension has no server in it.");
+  await expect(command()).rejects.toThrow("This build of the extension does not include the server.");
 });
 
 it("that is not there is named, with the setting to correct", async () => {
   configure("daiku.server.command", ["/nowhere/daiku", "lsp"]);
   await expect(command()).rejects.toMatchObject({
-    ...{ message: "There is no /nowhere/daiku.", hint: "Correct the setting daiku.server.command." },
+    ...{ message: "Not found: /nowhere/daiku", hint: "Check the daiku.server.command setting." },
   });
 });

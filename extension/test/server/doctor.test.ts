@@ -53,7 +53,7 @@ describe("the doctor's page", () => {
       expect(page.html).toContain(what);
       expect(page.html).toContain(mend);
     }
-    expect(page.html).toContain("To be mended: 1");
+    expect(page.html).toContain("Problems: 1");
     expect(page.html).toContain("VS Code");
   });
 
@@ -80,12 +80,12 @@ describe("the doctor's page", () => {
 
   it("says why the server cannot be asked, and can restart it", async () => {
     const { page, press, server } = await world(() => ({ findings: [] }), "failed");
-    expect(page.html).toContain("Something unexpected went wrong.");
+    expect(page.html).toContain("An unexpected error occurred.");
     expect(page.html).not.toContain("ENOENT");
     server.client = async () => server.running() as never;
     await press({ act: "restart" });
     expect(seen.commands.map(({ name }) => name)).toContain("daiku.restartServer");
-    expect(page.html).toContain("Everything that is needed is there.");
+    expect(page.html).toContain("No problems found.");
   });
 
   it("says that the workspace is not trusted, with the way to trust it", async () => {

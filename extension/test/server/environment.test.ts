@@ -114,16 +114,16 @@ describe.skipIf(process.platform === "win32")("the server's environment", () => 
 
   it("is never made with a program that lies in a workspace, nor with a link to one", async () => {
     program("uv");
-    await expect(made([path.join(folder, "bin")])).rejects.toThrow("neither");
+    await expect(made([path.join(folder, "bin")])).rejects.toThrow("Neither");
     mkdirSync(path.join(folder, "project"));
     renameSync(path.join(folder, "bin", "uv"), path.join(folder, "project", "uv"));
     symlinkSync(path.join(folder, "project", "uv"), path.join(folder, "bin", "uv"));
-    await expect(made([path.join(folder, "project")])).rejects.toThrow("neither");
+    await expect(made([path.join(folder, "project")])).rejects.toThrow("Neither");
     expect(existsSync(path.join(folder, "calls"))).toBe(false);
   });
 
   it("that nothing can make says what is needed", async () => {
     program("true", "#!/bin/sh\n");
-    await expect(made()).rejects.toThrow("neither");
+    await expect(made()).rejects.toThrow("Neither");
   });
 });

@@ -30,7 +30,7 @@ it.each([
   ["in_progress", undefined, false, "not checked yet"],
   ["in_progress", 0, false, "exit code 0"],
   ["in_progress", 1, false, "exit code 1"],
-  ["in_progress", 0, true, "files changed since"],
+  ["in_progress", 0, true, "files have changed since"],
   ["completed", 0, false, "exit code 0"],
   ["completed", 0, true, "exit code 0"],
   ["completed", undefined, true, "passed"],

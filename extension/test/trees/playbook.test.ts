@@ -39,15 +39,12 @@ describe("lessons", () => {
       ],
       user: [bulletOf("com-90001", { content: "Answer briefly." }), bulletOf("x-1", { section: "my_own" })],
     });
-    expect(await words()).toEqual([
-      ...["Build and test commands | 1", "Common mistakes | 2", "my own | 1"],
-      "Decided and changed",
-    ]);
+    expect(await words()).toEqual([...["Build and test commands | 1", "Common mistakes | 2", "my own | 1"], "History"]);
     const [commands, mistakes] = await below();
     expect(await words(commands)).toEqual(["+3 −1  Run npm test. | bat-00001"]);
     expect(await words(mistakes)).toEqual([
       "What com-00001 says. | com-00001",
-      "Answer briefly. | everywhere · com-90001",
+      "Answer briefly. | all folders · com-90001",
     ]);
   });
 
@@ -65,8 +62,8 @@ describe("lessons", () => {
   it("of a folder that is not trusted are not there, which is said", async () => {
     trust(false);
     const { tree, words } = await looking({ user: [bulletOf("my-1", { content: "Answer briefly." })] });
-    expect(tree.view.message).toBe("This folder is not trusted: only your own lessons are here.");
-    expect(await words()).toEqual(["Common mistakes | 1", "Decided and changed"]);
+    expect(tree.view.message).toBe("This folder is not trusted. Only your personal lessons are shown.");
+    expect(await words()).toEqual(["Common mistakes | 1", "History"]);
   });
 
   it("of one section stand together however it is spelt", async () => {
@@ -83,11 +80,9 @@ describe("lessons", () => {
     });
     const [section] = await below();
     const made = await rows(section);
-    expect(made.map(({ description }) => description)).toEqual(["disabled · a-1", "rests · a-2", "a-3"]);
+    expect(made.map(({ description }) => description)).toEqual(["disabled · a-1", "suspended · a-2", "a-3"]);
     expect(made.map(({ contextValue }) => contextValue)).toEqual(["lesson.inactive", "lesson.active", "lesson.active"]);
-    expect(made[1]?.accessibilityInformation?.label).toBe(
-      "What a-2 says., rests, Runs that it helped: 0, that it harmed: 3, a-2",
-    );
+    expect(made[1]?.accessibilityInformation?.label).toBe("What a-2 says., suspended, Runs helped: 0, harmed: 3, a-2");
     expect((await rows())[0]?.description).toBe("3 · 1 disabled");
   });
 
@@ -126,8 +121,8 @@ describe("lessons", () => {
     const { below, words, rows } = await looking({ repository: [bulletOf("a-1")] }, { "daiku/playbook/show": show });
     const [lesson] = await below((await below())[0]);
     expect(await words(lesson)).toEqual([
-      "It did harm | its command failed · Make the tests pass",
-      "It helped | its command passed · of an earlier text, not counted · Make the tests pass",
+      "Harmful | its command failed · Make the tests pass",
+      "Helpful | its command passed · for an earlier version, not counted · Make the tests pass",
       expect.stringMatching(/^edited \| undone · /),
       expect.stringMatching(/^new \| /),
     ]);
@@ -159,26 +154,26 @@ describe("what waits for the person", () => {
 
   it("stands on top and is counted", async () => {
     const { tree, words, below } = await looking({ repository: [bulletOf("a-1")], deltas: [proposal, shownOf("d2")] });
-    expect((await words())[0]).toBe("2 lessons wait for you");
-    expect(tree.view.badge).toMatchObject({ value: 2, tooltip: "2 lessons wait for you" });
+    expect((await words())[0]).toBe("2 lessons to review");
+    expect(tree.view.badge).toMatchObject({ value: 2, tooltip: "2 lessons to review" });
     expect(await words((await below())[0])).toEqual([
       "Run npm test -- --run. | edited: a-1 · Common mistakes · notes: 1",
       "What d2 proposes. | new · Common mistakes",
     ]);
   });
 
-  it("shows its difference, why, what to know about it, and where it was learnt", async () => {
+  it("shows its difference, why, what to know about it, and source", async () => {
     const { below, words, rows } = await looking({ repository: [], deltas: [proposal] });
     const [waiting] = await below();
     const [change] = await below(waiting);
     expect(await words(change)).toEqual([
-      ...["Run npm test.", "Run npm test -- --run.", "It hung.", "A run that taught it read text from outside."],
-      "Make the tests pass | where it was learnt · #41",
+      ...["Run npm test.", "Run npm test -- --run.", "It hung.", "A source run read untrusted external content."],
+      "Make the tests pass | source · #41",
     ]);
     const labels = (await rows(change)).map(({ accessibilityInformation }) => accessibilityInformation?.label);
     expect(labels).toEqual([
-      ...["Removed: Run npm test.", "Added: Run npm test -- --run.", "Why: It hung."],
-      ...["Note: A run that taught it read text from outside.", "Learnt in the chat: Make the tests pass"],
+      ...["Removed: Run npm test.", "Added: Run npm test -- --run.", "Reason: It hung."],
+      ...["Note: A source run read untrusted external content.", "Learned in chat: Make the tests pass"],
     ]);
     expect((await rows(waiting))[0]?.collapsibleState).toBe(2);
   });
@@ -192,7 +187,7 @@ describe("what waits for the person", () => {
     const { below, words, rows } = await looking({ deltas: [shownOf("d1"), lines] });
     const [waiting] = await below();
     const [one, two] = await below(waiting);
-    expect([await words(one), await words(two)]).toEqual([[], ["Two.", "Another command passed in its place"]]);
+    expect([await words(one), await words(two)]).toEqual([[], ["Two.", "Another command passed instead"]]);
     expect((await rows(waiting)).map(({ collapsibleState }) => collapsibleState)).toEqual([0, 2]);
   });
 
@@ -221,11 +216,11 @@ describe("a search", () => {
       deltas: [shownOf("d1")],
     });
     await tree.search(" npm ");
-    expect((await words()).join()).not.toContain("wait for you");
-    expect(await words()).toEqual(["npm test | a-1", "npm ci | a-3", "npm, always | everywhere · b-1"]);
-    expect([tree.view.message, seen.context.get("daiku.playbookSearched")]).toEqual(["Lessons like “npm”", true]);
+    expect((await words()).join()).not.toContain("to review");
+    expect(await words()).toEqual(["npm test | a-1", "npm ci | a-3", "npm, always | all folders · b-1"]);
+    expect([tree.view.message, seen.context.get("daiku.playbookSearched")]).toEqual(["Lessons similar to “npm”", true]);
     await tree.search("yarn");
-    expect([await words(), tree.view.message]).toEqual([[], "No lesson is like “yarn”."]);
+    expect([await words(), tree.view.message]).toEqual([[], "No lessons are similar to “yarn”."]);
     await tree.search("");
     expect([(await words())[1], tree.view.message]).toEqual(["Common mistakes | 4", ""]);
   });

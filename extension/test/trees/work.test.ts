@@ -43,8 +43,8 @@ describe("the items", () => {
     ]);
     const { made, nodes } = await rows();
     expect(made.map(({ label, description }) => `${label}: ${description}`)).toEqual([
-      ...["Waits for an answer: 1", "At work: 1", "Paused: 1", "In the queue: 2"],
-      ...["Failed: 1", "Cancelled: 1", "Done: 1"],
+      ...["Waiting for an answer: 1", "In progress: 1", "Paused: 1", "Queued: 2"],
+      ...["Failed: 1", "Canceled: 1", "Done: 1"],
     ]);
     expect(made.map(({ collapsibleState }) => collapsibleState)).toEqual([2, 2, 2, 2, 2, 1, 1]);
     expect((await rows(nodes[3])).made.map(({ id }) => id)).toEqual(["files:queued", "files:second"]);
@@ -61,10 +61,10 @@ describe("the items", () => {
     const made = await row();
     expect(made.label).toBe("Add a discount");
     expect(made.description).toBe(
-      "pauses at its next step · 1/3 Count · group/name#3 · request !7 · daiku/3-add · attempt 2",
+      "pausing at the next step · 1/3 Count · group/name#3 · request !7 · daiku/3-add · attempt 2",
     );
     expect(made.contextValue).toBe("work.asked+chat+page+request");
-    expect(made.accessibilityInformation?.label).toContain("Add a discount, At work, pauses at its next step");
+    expect(made.accessibilityInformation?.label).toContain("Add a discount, In progress, pausing at the next step");
   });
 
   it("say why they failed, in one line and whole in the tooltip", async () => {
@@ -82,7 +82,7 @@ describe("an item that is done", () => {
     const { row } = await looking([itemOf("files:mend", { state: "done", branch: "daiku/mend", progress })]);
     const made = await row();
     expect([made.description, made.contextValue]).toEqual(["daiku/mend", "work.done"]);
-    expect(String(made.tooltip)).toContain("Steps done: 1/2");
+    expect(String(made.tooltip)).toContain("Steps completed: 1/2");
     expect(made.iconPath).toMatchObject({ id: "pass-filled" });
   });
 });
@@ -100,8 +100,8 @@ describe("what an item used of models", () => {
   const usage = { model: "m", promptTokens: 11_500, completionTokens: 500, cachedTokens: 0 };
 
   it.each([
-    [{ ...usage, cost: 0.034 }, "Used so far: 12k tokens · $0.034"],
-    [usage, "Used so far: 12k tokens"],
+    [{ ...usage, cost: 0.034 }, "Usage: 12k tokens · $0.034"],
+    [usage, "Usage: 12k tokens"],
   ])("stands in its tooltip, with the cost where the price is known", async (used, line) => {
     const { row } = await looking([itemOf("files:mend", { state: "processing", usage: used })]);
     expect(String((await row()).tooltip).split("\n")).toContain(line);

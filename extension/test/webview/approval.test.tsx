@@ -22,7 +22,7 @@ describe("an approval", () => {
     const card = await ask({ preview: "npm test && rm -rf \u202e/" });
     expect(card.querySelector("pre")?.textContent).toBe("$ npm test && rm -rf ‹U+202E›/");
     expect(card.textContent).toContain("not on your list");
-    expect(card.textContent).toContain("Always: npm test here");
+    expect(card.textContent).toContain("Always allow: npm test here");
   });
 
   it("takes the focus, and answers to Enter and Escape", async () => {
@@ -51,12 +51,12 @@ describe("an approval", () => {
 
   it("offers always only where it can be remembered", async () => {
     await ask({ remember: "" });
-    expect(() => button("Always allow")).toThrow();
+    expect(() => button("Always Allow")).toThrow();
   });
 
   it("is rejected with a reason", async () => {
     await ask();
-    await click(button("Reject and say why…"));
+    await click(button("Reject with Feedback…"));
     const box = find<HTMLTextAreaElement>(".feedback textarea");
     await type(box, "use pnpm");
     await press(box, "Enter");

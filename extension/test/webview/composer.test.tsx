@@ -114,7 +114,7 @@ describe("a request that failed", () => {
     "with %s can be made once more, by one button",
     async (kind) => {
       await show(failed(kind), false);
-      await click(button("Try again"));
+      await click(button("Try Again"));
       expect(posted.at(-1)).toEqual({ type: "retry", run: "r1" });
     },
   );
@@ -139,7 +139,7 @@ describe("what was said", () => {
   it("can be said otherwise, in a new chat", async () => {
     const say = chunksOf();
     await show([say("run_started", { prompt: "Do it" }), say("run_finished", {})], false);
-    await click(button("Say this otherwise, in a new chat"));
+    await click(button("Edit in New Chat"));
     expect(posted.at(-1)).toEqual({ type: "rephrase", run: "r1" });
   });
 });
@@ -149,7 +149,7 @@ describe("what was said meanwhile", () => {
     const say = chunksOf();
     const began = [say("run_started", {}), say("delta", { text: "I" }), say("message", { role: "user", text: "wait" })];
     await show(began);
-    expect(find(".unread").textContent?.trim()).toBe("Daiku reads it with its next reply");
+    expect(find(".unread").textContent?.trim()).toBe("Daiku will read this before its next response");
     await show([...began, say("message", { text: "I do.", calls: [] }), say("delta", { text: "So" })]);
     expect(root.querySelector(".unread")).toBeNull();
   });

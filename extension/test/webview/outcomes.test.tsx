@@ -13,12 +13,12 @@ type Outcome = Extract<Chunk, { type: "tool_response" }>["data"]["outcome"];
 const OUTCOMES: [Outcome, string, string][] = [
   ["done", "done", ""],
   ["failed", "failed", "the model's words"],
-  ["denied", "not allowed", "Daiku's rules do not allow this."],
+  ["denied", "not allowed", "Blocked by Daiku's rules."],
   ["rejected", "rejected", "You rejected this."],
-  ["unattended", "not approved", "Nobody was there to approve this."],
-  ["interrupted", "interrupted", "It was cut off; it may have had an effect."],
-  ["cancelled", "cancelled", "It was cancelled; it may have had an effect."],
-  ["not_run", "not run", "It was not run."],
+  ["unattended", "not approved", "No one was available to approve this."],
+  ["interrupted", "interrupted", "Interrupted. It may have had side effects."],
+  ["cancelled", "canceled", "Canceled. It may have had side effects."],
+  ["not_run", "not run", "Not run."],
 ];
 
 async function ended(outcome: Outcome, tool = "files/read", result = "the model's words", data?: object) {

@@ -84,8 +84,8 @@ describe("the conversation", () => {
       ],
       false,
     );
-    await click(button("Open diff"));
-    await click(button("Undo this and all later changes"));
+    await click(button("Open Diff"));
+    await click(button("Undo This and All Later Changes"));
     expect(posted).toContainEqual({ type: "openDiff", path: "a.py", diff });
     expect(posted).toContainEqual({ type: "undo", checkpointId: "cp1" });
     await tell({ type: "chunks", session: SESSION.sessionId, chunks: [say("restored", { checkpointId: "cp1" })] });
@@ -131,7 +131,7 @@ describe("the panel", () => {
     ["completed", "Daiku has finished."],
     ["failed", "Failed"],
     ["cancelled", "Stopped"],
-    ["limit", "A limit was reached"],
+    ["limit", "Limit reached"],
   ] as const)("tells a screen reader how a run ended: %s", async (status, words) => {
     const say = chunksOf();
     await show([say("run_started", {}), say("run_finished", { status })], false);
@@ -142,7 +142,7 @@ describe("the panel", () => {
     const server = { phase: "failed" as const, message: "No Python", hint: "Install uv" };
     await tell({ type: "situation", situation: { ...(HELLO as { situation: object }).situation, server } as never });
     expect(find(".banner").textContent).toContain("Install uv");
-    await click(button("Try again"));
+    await click(button("Try Again"));
     expect(posted).toContainEqual({ type: "command", command: "daiku.restartServer" });
   });
 
@@ -166,7 +166,7 @@ describe("the panel", () => {
         models: { models: [], providers: [] },
       },
     });
-    expect(find(".connect").textContent).toContain("Set API key");
+    expect(find(".connect").textContent).toContain("Set API Key");
   });
 
   it("takes an editor that lends no model for no model", async () => {
@@ -175,7 +175,7 @@ describe("the panel", () => {
       type: "situation",
       situation: { server: { phase: "ready" }, trusted: true, model: "", mode: "act", folder: true, models },
     });
-    expect(find(".connect").textContent).toContain("Set API key");
+    expect(find(".connect").textContent).toContain("Set API Key");
     expect(find(".pick.model").textContent).toBe("No model");
   });
 
@@ -192,7 +192,7 @@ describe("the panel", () => {
   it("speaks the person's language", async () => {
     await tell({
       ...(HELLO as Extract<ToPanel, { type: "hello" }>),
-      words: { "What shall we build?": "何を作りましょうか?" },
+      words: { "What do you want to build?": "何を作りましょうか?" },
       locale: "ja",
     });
     expect(find("h1").textContent).toBe("何を作りましょうか?");
@@ -227,7 +227,7 @@ describe("the welcome", () => {
     const stub = { ...SESSION, createdAt: "" };
     await tell({ type: "session", session: stub, chunks: [], working: false });
     expect(root.querySelector(".welcome")).toBeNull();
-    expect(find(".coming").textContent).toBe("The chat is being fetched…");
+    expect(find(".coming").textContent).toBe("Loading chat…");
     await tell({ type: "session", session: undefined, chunks: [], working: false });
     find(".welcome");
   });

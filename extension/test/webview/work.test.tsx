@@ -33,7 +33,7 @@ describe("the todo list in the panel", () => {
   it("is one list that changes in place, said to a screen reader with its states", async () => {
     await show(first);
     expect(texts(".todo li")).toEqual(["Read", "Mend"]);
-    expect(find(".todo").getAttribute("aria-label")).toBe("Todo list");
+    expect(find(".todo").getAttribute("aria-label")).toBe("To-do list");
     await show([...first, say("todo", { items: [item("Read", "completed"), item("Mend", "in_progress")] })]);
     expect(root.querySelectorAll(".todo")).toHaveLength(1);
     const said = [...root.querySelectorAll(".todo .status")].map((one) => one.getAttribute("aria-label"));
@@ -83,14 +83,14 @@ describe("a plan in the panel", () => {
 
   it("is approved and started with one button", async () => {
     await shown();
-    expect(find(".plan .badge").textContent).toBe("waits for your approval");
-    await click(button("Approve and start"));
+    expect(find(".plan .badge").textContent).toBe("waiting for your approval");
+    await click(button("Approve and Start"));
     expect(posted).toContainEqual({ type: "planStart", planId: TWO.planId });
   });
 
   it("is changed as text: names, checks and order are saved together", async () => {
     await shown();
-    await click(button("Edit plan"));
+    await click(button("Edit Plan"));
     const field = root.querySelector<HTMLInputElement>('input[aria-label="Step 2"]');
     if (!field) throw new Error("no field for step 2");
     input(field, "Mend all of it");
@@ -105,7 +105,7 @@ describe("a plan in the panel", () => {
 
   it("is left as it was with Escape", async () => {
     await shown();
-    await click(button("Edit plan"));
+    await click(button("Edit Plan"));
     await press(find("input"), "Escape");
     expect(root.querySelector(".plan-editor")).toBeNull();
     expect(posted.some(({ type }) => type === "planUpdate")).toBe(false);
@@ -123,7 +123,7 @@ describe("a plan in the panel", () => {
     expect(find(".check").className).toContain("failed");
     expect(find(".check .link").textContent).toBe("exit code 1");
     await show([...ran, say("edit", { callId: "", checkpointId: "c" })]);
-    expect(find(".check").textContent).toContain("files changed since");
+    expect(find(".check").textContent).toContain("files have changed since");
   });
 });
 
@@ -171,8 +171,8 @@ describe("the team's work in the panel", () => {
       say("handoff_end", { to: "reporter", run: "r3", result: "", handover } as never),
     ]);
     expect(texts(".claims li.bare")).toEqual([
-      "It is fast.not proven",
-      "It is tested.b.py+1 −1, it passed before the work as well",
+      "It is fast.not verified",
+      "It is tested.b.py+1 −1, also passed before the changes",
     ]);
     await click(find(".proof"));
     expect(posted).toContainEqual({ type: "openDiff", path: "a.py", diff });
@@ -187,7 +187,7 @@ describe("the team's work in the panel", () => {
       say("run_finished", {}),
     ];
     await show(made, false);
-    await click(button("Undo all"));
+    await click(button("Undo All"));
     expect(posted).toContainEqual({ type: "undo", checkpointId: "one" });
     const stays = [{ command: "rm -rf build", exitCode: 0, time: "2026-11-01T10:00:00.000Z" }];
     await show([...made, say("restored", { checkpointId: "one", cannotUndo: stays })], false);
@@ -224,7 +224,7 @@ describe("an edit that is asked about", () => {
     for (const box of root.querySelectorAll<HTMLInputElement>(".choice input")) await click(box);
     expect(button("Allow 0 of 2").disabled).toBe(true);
     for (const box of root.querySelectorAll<HTMLInputElement>(".choice input")) await click(box);
-    await click(button("Allow once"));
+    await click(button("Allow Once"));
     expect(posted).toContainEqual({ type: "approve", run: "r1", approvalId: "a1", decision: "allow_once" });
   });
 });

@@ -7,9 +7,19 @@ import { Icon, IconButton } from "../base/parts";
 import { t } from "../base/words";
 
 const modes = () => [
-  { id: "act", icon: "tools", name: t("Act"), detail: t("Edits files and runs commands, and asks first") },
-  { id: "plan", icon: "checklist", name: t("Plan"), detail: t("Looks around and proposes a plan; changes nothing") },
-  { id: "ask", icon: "comment-discussion", name: t("Ask"), detail: t("Answers questions; changes nothing") },
+  {
+    id: "act",
+    icon: "tools",
+    name: t("Act"),
+    detail: t("Edits files and runs commands within the selected permissions"),
+  },
+  {
+    id: "plan",
+    icon: "checklist",
+    name: t("Plan"),
+    detail: t("Explores the code and proposes a plan without making changes"),
+  },
+  { id: "ask", icon: "comment-discussion", name: t("Ask"), detail: t("Answers questions without making changes") },
 ];
 
 const levels = () => [
@@ -17,14 +27,19 @@ const levels = () => [
     id: "ask",
     icon: "shield",
     name: t("Ask first"),
-    detail: t("Asks before edits and commands that change something"),
+    detail: t("Asks before edits and commands that make changes"),
   },
-  { id: "edits", icon: "edit", name: t("Allow edits"), detail: t("Makes edits at once; asks before commands") },
+  {
+    id: "edits",
+    icon: "edit",
+    name: t("Allow edits"),
+    detail: t("Applies edits immediately; asks before running commands"),
+  },
   {
     id: "sandbox",
     icon: "package",
-    name: t("Allow sandbox"),
-    detail: t("Also runs commands in the sandbox without network; asks for everything else"),
+    name: t("Allow sandboxed commands"),
+    detail: t("Also runs sandboxed commands without network access; asks before anything else"),
   },
 ];
 
@@ -40,7 +55,7 @@ interface Props {
 export function Bar({ situation, working, written, onPoint, onSend }: Props) {
   return (
     <div class="composer-bar">
-      <IconButton icon="mention" label={t("Add context")} onClick={onPoint} />
+      <IconButton icon="mention" label={t("Add Context")} onClick={onPoint} />
       <Menu
         label={t("Mode")}
         options={modes()}
@@ -64,7 +79,7 @@ export function Bar({ situation, working, written, onPoint, onSend }: Props) {
         <IconButton
           icon="arrow-up"
           class="send"
-          label={working ? t("Send to the work under way (Enter)") : t("Send (Enter)")}
+          label={working ? t("Send to Current Run (Enter)") : t("Send (Enter)")}
           disabled={!written}
           onClick={onSend}
         />
@@ -77,7 +92,7 @@ function ModelButton({ situation }: { situation: Situation }) {
   const id = modelInUse(situation);
   const name = id.slice(id.indexOf("/") + 1);
   const scripted = isScripted(id);
-  const label = name ? t("Model: {0}", id) : t("Select model");
+  const label = name ? t("Model: {0}", id) : t("Select Model");
   return (
     <button
       type="button"

@@ -103,7 +103,9 @@ function TextBox({ box, text, working, mention, onInput, onKeyDown }: TextBoxPro
       class="composer-text"
       rows={1}
       value={text}
-      placeholder={working ? t("Add to the work under way…") : t("Ask or tell Daiku (@ for context)")}
+      placeholder={
+        working ? t("Send a follow-up to the current run…") : t("Ask Daiku or describe a task (@ for context)")
+      }
       aria-label={t("Message to Daiku")}
       aria-autocomplete="list"
       aria-controls={mention.open ? "suggestions" : undefined}

@@ -60,7 +60,7 @@ interface Props {
 export function Suggestions({ list, at, searching, onTake }: Props) {
   useEffect(() => document.getElementById(`suggestion-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
   return (
-    <div id="suggestions" class="popup suggestions" role="listbox" aria-label={t("Add context")}>
+    <div id="suggestions" class="popup suggestions" role="listbox" aria-label={t("Add Context")}>
       {list.map((candidate, i) => (
         <div
           id={`suggestion-${i}`}
@@ -79,7 +79,7 @@ export function Suggestions({ list, at, searching, onTake }: Props) {
           {candidate.detail && <span class="folder">{candidate.detail}</span>}
         </div>
       ))}
-      {list.length === 0 && <div class="option none">{searching ? t("Searching…") : t("Nothing found")}</div>}
+      {list.length === 0 && <div class="option none">{searching ? t("Searching…") : t("No results found")}</div>}
     </div>
   );
 }

@@ -21,7 +21,7 @@ export function Announcer({ items, working }: { items: readonly Item[]; working:
 /** `undefined`: nothing new to say. */
 function wordsFor(last: Item | undefined, working: boolean): string | undefined {
   if (last?.kind === "text" && last.done) return last.text.slice(0, 500);
-  if (last?.kind === "approval" && !last.decision) return t("Daiku asks for your approval: {0}", spokenAsk(last.ask));
+  if (last?.kind === "approval" && !last.decision) return t("Daiku needs your approval: {0}", spokenAsk(last.ask));
   if (last?.kind === "question" && last.answer === undefined) return last.ask.question;
   if (last?.kind === "restored") return restoredWords(last.restored.files.length, last.back);
   if (last?.kind === "error") return last.error.message;

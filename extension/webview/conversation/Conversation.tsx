@@ -64,7 +64,7 @@ export function Conversation({ view, working, session, earlier, sent, echo, focu
         {echo && <Echo text={echo} />}
         {working && <Busy view={view} />}
       </div>
-      {away && <IconButton icon="arrow-down" class="to-end" label={t("To the newest")} onClick={toEnd} />}
+      {away && <IconButton icon="arrow-down" class="to-end" label={t("Scroll to Bottom")} onClick={toEnd} />}
       <Announcer items={items} working={working} />
     </div>
   );
@@ -73,7 +73,7 @@ export function Conversation({ view, working, session, earlier, sent, echo, focu
 /** What lies before the first item that is drawn: items that are here, or parts that are not fetched yet. */
 function Earlier({ hidden, left }: { hidden: number; left: number }) {
   if (hidden > 0) return <p class="dim earlier">{t("{0} earlier entries", hidden)}</p>;
-  return left > 0 ? <p class="dim earlier">{t("Earlier parts of this chat come as you scroll up.")}</p> : null;
+  return left > 0 ? <p class="dim earlier">{t("Scroll up to load earlier messages.")}</p> : null;
 }
 
 /** What was said, until the run that it starts is seen. */

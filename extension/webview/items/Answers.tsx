@@ -16,7 +16,7 @@ export function Answer({ item, session }: { item: TextItem; session: string }) {
     <>
       {item.folded ? (
         <details class="in-full">
-          <summary>{t("In full")}</summary>
+          <summary>{t("Full text")}</summary>
           <Markdown text={item.text} done={item.done} />
         </details>
       ) : (
@@ -25,7 +25,7 @@ export function Answer({ item, session }: { item: TextItem; session: string }) {
       {item.partial && (
         <p class="notice warning">
           <Icon name="warning" />
-          <span>{t("This answer was cut off here.")}</span>
+          <span>{t("This response was cut off.")}</span>
         </p>
       )}
       {item.done && item.depth === 0 && said !== undefined && (
@@ -33,7 +33,7 @@ export function Answer({ item, session }: { item: TextItem; session: string }) {
           <CopyButton text={item.text} />
           <IconButton
             icon="git-branch"
-            label={t("Start again from here in a new chat")}
+            label={t("Fork Chat from Here")}
             onClick={() => post({ type: "forkSession", session, atSeq: said })}
           />
         </div>
@@ -67,7 +67,7 @@ export function Compacted({ summary, beforeTokens: before, afterTokens: after }:
     <div class={`thought compacted${open ? " open" : ""}`}>
       <button type="button" class="thought-head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name="fold-up" />
-        <span>{t("Older messages were summarised ({0} → {1} tokens)", tokens(before), tokens(after))}</span>
+        <span>{t("Summarized earlier messages ({0} → {1} tokens)", tokens(before), tokens(after))}</span>
       </button>
       {open && (
         <div class="thought-text">
@@ -85,7 +85,7 @@ export function Pruned({ results, beforeTokens: before, afterTokens: after }: Sh
       <div class="thought-head">
         <Icon name="fold-up" />
         <span>
-          {t("Older results were shortened: {0} ({1} → {2} tokens)", results.length, tokens(before), tokens(after))}
+          {t("Shortened earlier tool results: {0} ({1} → {2} tokens)", results.length, tokens(before), tokens(after))}
         </span>
       </div>
     </div>

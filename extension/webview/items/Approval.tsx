@@ -17,10 +17,10 @@ const titles = (): Record<ApprovalItem["ask"]["kind"], string> => ({
   read: t("Read this?"),
   edit: t("Apply this change?"),
   command: t("Run this command?"),
-  network: t("Use the network?"),
+  network: t("Allow network access?"),
   mcp: t("Call this tool?"),
-  plan: t("Go on with this plan?"),
-  memory: t("Remember or forget this?"),
+  plan: t("Continue with this plan?"),
+  memory: t("Update memory?"),
 });
 const ICONS: Record<ApprovalItem["ask"]["kind"], string> = {
   read: "eye",
@@ -115,7 +115,7 @@ function Decision({ item, hunks, decide }: { item: ApprovalItem; hunks: ChosenHu
               ? t("Allow {0} of {1}", numbers.length, count)
               : kind === "plan"
                 ? t("Approve")
-                : t("Allow once")}
+                : t("Allow Once")}
           </button>
           {always && (
             <button
@@ -125,19 +125,19 @@ function Decision({ item, hunks, decide }: { item: ApprovalItem; hunks: ChosenHu
               aria-describedby={`always-${item.key}`}
               onClick={() => decide("allow_always")}
             >
-              {t("Always allow")}
+              {t("Always Allow")}
             </button>
           )}
           <button type="button" class="secondary" onClick={() => decide("reject_once")}>
             {t("Reject")}
           </button>
-          <IconButton icon="comment" label={t("Reject and say why…")} onClick={() => setTelling(true)} />
+          <IconButton icon="comment" label={t("Reject with Feedback…")} onClick={() => setTelling(true)} />
         </div>
       )}
       <footer>
         {always && (
           <span id={`always-${item.key}`}>
-            {t("Always: {0} (kept for this workspace; the command “What Is Always Allowed” takes it back)", remember)}
+            {t("Always allow: {0} (saved for this workspace; to undo, run “Manage Saved Permissions”)", remember)}
           </span>
         )}
         <span class="keys">
@@ -196,7 +196,7 @@ function Feedback({ onSend, onCancel }: { onSend: (text: string) => void; onCanc
     else return;
     event.preventDefault();
   };
-  const label = t("What should be done instead?");
+  const label = t("What should Daiku do instead?");
   return (
     <div class="feedback">
       <textarea

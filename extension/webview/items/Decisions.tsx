@@ -34,8 +34,10 @@ export function ReviewLine({ review: { decision, path, hunks } }: { review: Revi
 /** What bringing files back has made of them. */
 export const restoredWords = (files: number, back: boolean): string => {
   if (back)
-    return files === 1 ? t("Daiku's change is back in 1 file.") : t("Daiku's changes are back in {0} files.", files);
-  return files === 1 ? t("1 file is as it was before.") : t("{0} files are as they were before.", files);
+    return files === 1
+      ? t("Reapplied Daiku's changes to 1 file.")
+      : t("Reapplied Daiku's changes to {0} files.", files);
+  return files === 1 ? t("Reverted 1 file.") : t("Reverted {0} files.", files);
 };
 
 interface RestoredProps {
@@ -47,21 +49,21 @@ interface RestoredProps {
 /** Files that were brought back, and what could not be: what commands have done. */
 export function RestoredCard({ restored: { files, cannotUndo, redo: own }, back, redo }: RestoredProps) {
   return (
-    <section class="card restored" aria-label={back ? t("Brought back") : t("Undone")}>
+    <section class="card restored" aria-label={back ? t("Reapplied") : t("Undone")}>
       <header>
         <Icon name={back ? "redo" : "discard"} />
         <strong>{restoredWords(files.length, back)}</strong>
         <span class="grow" />
         {own !== undefined && own === redo && (
           <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.redo" })}>
-            {t("Bring back")}
+            {t("Redo")}
           </button>
         )}
       </header>
       {cannotUndo.length > 0 && (
         <div class="stays">
           <p>
-            <Icon name="warning" /> {t("What these commands did stays as it is:")}
+            <Icon name="warning" /> {t("The effects of these commands were not undone:")}
           </p>
           <ul>
             {cannotUndo.map(({ command, exitCode, time }) => (

@@ -32,7 +32,7 @@ export function Trouble({ kind, message, hint, again }: TroubleProps) {
         <div class="buttons">
           {again && (
             <button type="button" class="primary" onClick={() => post({ type: "retry", run: again })}>
-              {t("Try again")}
+              {t("Try Again")}
             </button>
           )}
           {(kind === "auth" || kind === "no_provider") && (
@@ -41,7 +41,7 @@ export function Trouble({ kind, message, hint, again }: TroubleProps) {
               class="secondary"
               onClick={() => post({ type: "command", command: "daiku.setApiKey" })}
             >
-              {t("Set API key")}
+              {t("Set API Key")}
             </button>
           )}
           {MODEL_TROUBLE.has(kind) && (
@@ -50,11 +50,11 @@ export function Trouble({ kind, message, hint, again }: TroubleProps) {
               class="secondary"
               onClick={() => post({ type: "command", command: "daiku.selectModel" })}
             >
-              {t("Select model")}
+              {t("Select Model")}
             </button>
           )}
           <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.showLog" })}>
-            {t("Show log")}
+            {t("Show Log")}
           </button>
         </div>
       </div>
@@ -69,7 +69,7 @@ export const endWords = (status: EndItem["status"]): string =>
     completed_unverified: t("Not verified"),
     cancelled: t("Stopped"),
     failed: t("Failed"),
-    limit: t("A limit was reached"),
+    limit: t("Limit reached"),
   })[status];
 
 const usageWords = ({ promptTokens, completionTokens, cachedTokens, cost }: EndItem["usage"]): string[] => [
@@ -96,14 +96,14 @@ export function End({ item, undone }: { item: EndItem; undone: ReadonlySet<strin
           <span>{changed.files === 1 ? t("1 file changed") : t("{0} files changed", changed.files)}</span>
           <span class="ways">
             <button type="button" class="link" onClick={() => post({ type: "command", command: "daiku.openChanges" })}>
-              {t("Look at changes")}
+              {t("View Changes")}
             </button>
             <button
               type="button"
               class="link"
               onClick={() => post({ type: "undo", checkpointId: changed.checkpointId })}
             >
-              {t("Undo all")}
+              {t("Undo All")}
             </button>
           </span>
         </div>

@@ -13,11 +13,7 @@ export function Handoff({ item, around }: { item: HandoffItem; around: Surroundi
   const done = result !== undefined;
   const open = around.isOpen(child);
   const who = t(AGENT_LABELS[to] ?? to);
-  const words = !done
-    ? t("{0} is at work", who)
-    : problem
-      ? t("{0} could not finish", who)
-      : t("{0} has finished", who);
+  const words = !done ? t("{0} is working", who) : problem ? t("{0} could not finish", who) : t("{0} finished", who);
   return (
     <>
       <div class={`thought handoff${open ? " open" : ""}${problem ? " failed" : ""}`}>
@@ -31,7 +27,7 @@ export function Handoff({ item, around }: { item: HandoffItem; around: Surroundi
         {problem && <p class="tool-error">{problem}</p>}
         {open && item.request && (
           <details class="handoff-request">
-            <summary>{t("What it was given")}</summary>
+            <summary>{t("Input")}</summary>
             <Markdown text={item.request} done />
           </details>
         )}

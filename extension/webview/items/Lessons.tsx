@@ -34,7 +34,7 @@ export function Lessons({ item }: { item: LessonsItem }) {
               <button
                 type="button"
                 class="link"
-                title={t("Show in the playbook")}
+                title={t("Show in Playbook")}
                 onClick={() => post({ type: "openLesson", id })}
               >
                 <code>{id}</code>

@@ -28,7 +28,7 @@ export function ReportCard({ report, diffOf }: { report: Report; diffOf: DiffOf 
             const passed = claim.proofs.length > 0 && claim.proofs.every((proof) => proof.ok);
             const ok = passed && claim.proofs.some((proof) => remarksOf(proof).length === 0);
             const failed = claim.proofs.length > 0 && !passed;
-            const words = ok ? t("proven") : failed ? t("not so") : t("not proven");
+            const words = ok ? t("verified") : failed ? t("contradicted") : t("not verified");
             return (
               <li key={claim.text} class={ok ? "ok" : failed ? "failed" : "bare"}>
                 <span class="status" role="img" aria-label={words} title={words}>
@@ -40,7 +40,7 @@ export function ReportCard({ report, diffOf }: { report: Report; diffOf: DiffOf 
                     {claim.proofs.map((proof) => (
                       <ProofLink key={`${proof.kind}${proof.ref}${proof.subject}`} proof={proof} diffOf={diffOf} />
                     ))}
-                    {claim.proofs.length === 0 && <span class="dim">{t("not proven")}</span>}
+                    {claim.proofs.length === 0 && <span class="dim">{t("not verified")}</span>}
                   </span>
                 </div>
               </li>
@@ -64,10 +64,10 @@ const remarksOf = (proof: Partial<Proof>): Proof["remarks"] => proof.remarks ?? 
 
 const remarkWords = (remark: Proof["remarks"][number]) =>
   remark === "passed_before"
-    ? t("it passed before the work as well")
+    ? t("also passed before the changes")
     : remark === "no_tests"
-      ? t("it ran no test")
-      : t("the work changed what it is made of");
+      ? t("no tests were run")
+      : t("the changes modified the check itself");
 
 function ProofLink({ proof, diffOf }: { proof: Proof; diffOf: DiffOf }) {
   const { kind, subject, ref, value } = proof;

@@ -22,10 +22,10 @@ export function Todo({ items }: { items: readonly TodoItem[] }) {
   const now = items.find(({ status }) => status === "in_progress");
   if (!items.length) return null;
   return (
-    <Card kind="plan todo" label={t("Todo list")}>
+    <Card kind="plan todo" label={t("To-do list")}>
       <button type="button" class="plan-head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name="checklist" />
-        <strong>{(!open && now?.title) || t("Todo list")}</strong>
+        <strong>{(!open && now?.title) || t("To-do list")}</strong>
         <span class="dim">
           {done}/{items.length}
         </span>

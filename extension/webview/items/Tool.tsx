@@ -65,8 +65,8 @@ function Side({ item, open, onToggle }: { item: ToolItem; open: boolean; onToggl
   return (
     <span class="tool-side">
       {item.untrusted && (
-        <span class="badge" title={t("This text comes from outside. It cannot grant anything.")}>
-          {t("outside")}
+        <span class="badge" title={t("External content. It cannot grant permissions.")}>
+          {t("external")}
         </span>
       )}
       {item.status === "failed" && item.exitCode !== undefined && (
@@ -94,15 +94,15 @@ function noteOf({ status, decision }: ToolItem, output: string, command: boolean
     case "rejected":
       return decision === "reject_always" ? t("You reject this always.") : t("You rejected this.");
     case "refused":
-      return t("Daiku's rules do not allow this.");
+      return t("Blocked by Daiku's rules.");
     case "unasked":
-      return t("Nobody was there to approve this.");
+      return t("No one was available to approve this.");
     case "interrupted":
-      return t("It was cut off; it may have had an effect.");
+      return t("Interrupted. It may have had side effects.");
     case "cancelled":
-      return t("It was cancelled; it may have had an effect.");
+      return t("Canceled. It may have had side effects.");
     case "skipped":
-      return t("It was not run.");
+      return t("Not run.");
     case "running":
     case "ok":
       return "";
@@ -129,7 +129,7 @@ function Status({ item, icon }: { item: ToolItem; icon: string }) {
     refused: t("not allowed"),
     unasked: t("not approved"),
     interrupted: t("interrupted"),
-    cancelled: t("cancelled"),
+    cancelled: t("canceled"),
     skipped: t("not run"),
   }[item.status];
   return (
@@ -195,7 +195,7 @@ export function Edits({ edit, undone }: { edit: Edit; undone: ReadonlySet<string
           {n === 0 && edit.diff && (
             <IconButton
               icon={open ? "chevron-up" : "chevron-down"}
-              label={open ? t("Hide changes") : t("Show changes")}
+              label={open ? t("Hide Changes") : t("Show Changes")}
               expanded={open}
               onClick={() => setOpen(!open)}
             />
@@ -227,14 +227,14 @@ function FileLine({ edit, file, first, undone }: FileLineProps) {
       {!gone && edit.diff && file.kind !== "rename" && (
         <IconButton
           icon="diff"
-          label={t("Open diff")}
+          label={t("Open Diff")}
           onClick={() => post({ type: "openDiff", path, diff: edit.diff })}
         />
       )}
       {!gone && first && edit.checkpointId && (
         <IconButton
           icon="discard"
-          label={t("Undo this and all later changes")}
+          label={t("Undo This and All Later Changes")}
           onClick={() => post({ type: "undo", checkpointId: edit.checkpointId })}
         />
       )}

@@ -29,7 +29,7 @@ export function User({ item, session }: { item: UserItem; session: string }) {
       )}
       {item.unread ? (
         <p class="unread dim">
-          <Icon name="clock" /> {t("Daiku reads it with its next reply")}
+          <Icon name="clock" /> {t("Daiku will read this before its next response")}
         </p>
       ) : null}
       <div class="bubble-actions">
@@ -37,13 +37,11 @@ export function User({ item, session }: { item: UserItem; session: string }) {
         {!item.steering && item.depth === 0 && (
           <IconButton
             icon="edit"
-            label={t("Say this otherwise, in a new chat")}
+            label={t("Edit in New Chat")}
             onClick={() => post({ type: "rephrase", run: item.run })}
           />
         )}
-        {!item.steering && (
-          <IconButton icon="git-branch" label={t("Start again from here in a new chat")} onClick={branch} />
-        )}
+        {!item.steering && <IconButton icon="git-branch" label={t("Fork Chat from Here")} onClick={branch} />}
       </div>
     </article>
   );

@@ -26,7 +26,7 @@ const stepWords = (): Record<Step["status"], string> => ({
   failed: t("failed"),
 });
 const planWords = (): Record<Plan["status"], string> => ({
-  draft: t("waits for your approval"),
+  draft: t("waiting for your approval"),
   approved: t("approved"),
   in_progress: t("in progress"),
   completed: t("done"),
@@ -71,10 +71,10 @@ export function PlanCard({ plan, proofs, working }: { plan: Plan; proofs: Proofs
       {open && !editing && left && !working && (
         <div class="buttons">
           <button type="button" class="primary" onClick={() => post({ type: "planStart", planId: plan.planId })}>
-            {plan.status === "draft" ? t("Approve and start") : t("Go on with the plan")}
+            {plan.status === "draft" ? t("Approve and Start") : t("Continue Plan")}
           </button>
           <button ref={editButton} type="button" class="secondary" onClick={() => setEditing(true)}>
-            {t("Edit plan")}
+            {t("Edit Plan")}
           </button>
         </div>
       )}
@@ -115,7 +115,7 @@ function Check({ check, done, proofs }: { check: string; done: boolean; proofs: 
     : done
       ? t("passed")
       : last
-        ? t("files changed since")
+        ? t("files have changed since")
         : t("not checked yet");
   const face = passed ? "pass" : shown ? "error" : "beaker";
   return (

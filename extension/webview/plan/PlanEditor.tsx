@@ -36,7 +36,7 @@ export function PlanEditor({ plan, onSave, onCancel }: Props) {
   };
   return (
     // No form: a webview may submit none.
-    <section class="plan-editor" aria-label={t("Edit plan")}>
+    <section class="plan-editor" aria-label={t("Edit Plan")}>
       <ol ref={list}>
         {rows.map((row, n) => (
           <li key={row.key}>
@@ -53,7 +53,7 @@ export function PlanEditor({ plan, onSave, onCancel }: Props) {
           {t("Cancel")}
         </button>
         <button type="button" class="link" onClick={() => add(rows.length - 1)}>
-          {t("Add a step")}
+          {t("Add Step")}
         </button>
       </div>
       <p class="keys dim">
@@ -135,15 +135,15 @@ const Fields = ({ row, n, onChange, onKeyDown }: FieldsProps) => (
       data-row={row.key}
       value={row.step.name}
       aria-label={t("Step {0}", n + 1)}
-      placeholder={t("What is to be done?")}
+      placeholder={t("Describe the step")}
       onInput={(event) => onChange({ step: { ...row.step, name: event.currentTarget.value } })}
       onKeyDown={onKeyDown}
     />
     <textarea
       rows={Math.max(1, row.checks.split("\n").length)}
       value={row.checks}
-      aria-label={t("Checks of step {0}, one a line", n + 1)}
-      placeholder={t("Checks: a command, or diagnostics: path")}
+      aria-label={t("Checks for step {0}, one per line", n + 1)}
+      placeholder={t("Checks: a command or diagnostics: path")}
       onInput={(event) => onChange({ checks: event.currentTarget.value })}
       onKeyDown={onKeyDown}
     />
@@ -160,9 +160,9 @@ interface MovesProps {
 
 const Moves = ({ n, last, move, add, remove }: MovesProps) => (
   <div class="plan-moves">
-    <IconButton icon="arrow-up" label={t("Move step {0} up", n + 1)} disabled={n === 0} onClick={() => move(n, -1)} />
-    <IconButton icon="arrow-down" label={t("Move step {0} down", n + 1)} disabled={last} onClick={() => move(n, 1)} />
-    <IconButton icon="add" label={t("Add a step after step {0}", n + 1)} onClick={() => add(n)} />
-    <IconButton icon="trash" label={t("Remove step {0}", n + 1)} onClick={() => remove(n)} />
+    <IconButton icon="arrow-up" label={t("Move Step {0} Up", n + 1)} disabled={n === 0} onClick={() => move(n, -1)} />
+    <IconButton icon="arrow-down" label={t("Move Step {0} Down", n + 1)} disabled={last} onClick={() => move(n, 1)} />
+    <IconButton icon="add" label={t("Add Step After Step {0}", n + 1)} onClick={() => add(n)} />
+    <IconButton icon="trash" label={t("Remove Step {0}", n + 1)} onClick={() => remove(n)} />
   </div>
 );

@@ -138,7 +138,7 @@ function ChoiceRow(props: { n: number; of: number; heading: string; choosing: Ch
           <input type="checkbox" checked={!choosing.left.has(n)} onChange={() => choosing.toggle(n)} />
           <span>{label}</span>
           {heading && <span class="dim">{heading}</span>}
-          {choosing.left.has(n) && <span class="badge">{t("left out")}</span>}
+          {choosing.left.has(n) && <span class="badge">{t("excluded")}</span>}
         </label>
       </td>
     </tr>

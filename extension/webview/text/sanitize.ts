@@ -64,7 +64,7 @@ parser.renderer.rules.code_block = (tokens, i) => codeBlock(tokens[i]?.content ?
 function codeBlock(code: string, language: string, live: boolean): string {
   const button = (act: string, icon: string, label: string) =>
     `<button type="button" class="icon" data-act="${act}" title="${quoted(label)}" aria-label="${quoted(label)}"><span class="codicon codicon-${icon}"></span></button>`;
-  const actions = button("insert", "insert", t("Insert at cursor")) + button("copy", "copy", t("Copy"));
+  const actions = button("insert", "insert", t("Insert at Cursor")) + button("copy", "copy", t("Copy"));
   const name = quoted(language || t("text"));
   const head = `<div class="code-head"><span>${name}</span><span class="code-actions">${actions}</span></div>`;
   return `<div class="code">${head}<pre tabindex="0"><code>${highlight(code, language, live)}</code></pre></div>`;

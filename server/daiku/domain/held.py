@@ -132,7 +132,7 @@ class Bullet(LineEvent):
     type: ClassVar[str] = "bullet"
     line: ClassVar[Line | None] = Line(
         "lightbulb",
-        Label("Learnt: {content}", "学習しました: {content}"),
+        Label("Learned: {content}", "学習しました: {content}"),
         (
             LineCase(
                 "change",
@@ -142,8 +142,8 @@ class Bullet(LineEvent):
                     "確認待ちの教訓: {content}\n`daiku playbook review` で採否を決められます。",
                 ),
                 Label(
-                    "Waits for your review in the view Playbook: {content}",
-                    "ビュー「プレイブック」で確認待ちの教訓: {content}",
+                    "Lesson pending review in the Playbook view: {content}",
+                    "「プレイブック」ビューで確認待ちの教訓: {content}",
                 ),
             ),
         ),

@@ -35,12 +35,12 @@ async def call(_args: CallArgs, _context: ToolContext) -> ToolResult:
 FIND_TOOLS = (
     Tool(
         "tools/find", "none", FindArgs, find, parallel=True,
-        face=Face("search", Label("Find a tool", "ツールを探す"), "{query}"),
+        face=Face("search", Label("Find tool", "ツールを探す"), "{query}"),
         description="Find more tools and how they are to be called.",
     ),
     Tool(
         "tools/call", "none", CallArgs, call,
-        face=Face("plug", Label("Call a tool", "ツールを呼び出す"), "{tool}"),
+        face=Face("plug", Label("Call tool", "ツールを呼び出す"), "{tool}"),
         description="Call one of the tools that tools__find names.",
     ),
 )  # fmt: skip

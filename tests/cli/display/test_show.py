@@ -218,7 +218,7 @@ def test_a_stage_of_a_team_is_where_it_goes_and_where_it_comes_from() -> None:
         responded("a", "agent/handoff", "Done.", took=2000),
         called("b", "agent/handoff", **handed),
         responded("b", "agent/handoff", "The budget is used up.", ok=False),
-    ) == ["→ coder: Mend it", "← coder", "✗ Hand over coder", "    The budget is used up."]
+    ) == ["→ coder: Mend it", "← coder", "✗ Hand off coder", "    The budget is used up."]
 
 
 def test_a_script_uses_no_tokens_of_anybody() -> None:
@@ -241,9 +241,9 @@ def test_a_todo_list_is_shown_whole_once_and_then_what_has_changed_of_it() -> No
         Todo(items=()),
     )
     assert lines == [
-        *("Todo list (0 of 2 done)", "  ▶ Read a.py", "  ☐ Mend it"),
-        *("Todo list (1 of 2 done)", "  ☑ Read a.py"),
-        *("Todo list (1 of 3 done)", "  ☑ Read a.py", "  ☐ Mend it", "  ☐ Run the tests"),
+        *("To-do list (0 of 2 done)", "  ▶ Read a.py", "  ☐ Mend it"),
+        *("To-do list (1 of 2 done)", "  ☑ Read a.py"),
+        *("To-do list (1 of 3 done)", "  ☑ Read a.py", "  ☐ Mend it", "  ☐ Run the tests"),
     ]
 
 

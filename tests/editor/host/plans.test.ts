@@ -38,7 +38,7 @@ describe("a plan", () => {
   });
 
   it("is in its tree with what it waits for, and nothing was changed for it", () => {
-    assert.match(app.plans.view.description ?? "", /^0\/3 · waits for your approval$/);
+    assert.match(app.plans.view.description ?? "", /^0\/3 · waiting for your approval$/);
     assert.equal(app.plans.view.message, "Files");
     assert.equal(existsSync(inWorkspace("first.txt")), false);
   });

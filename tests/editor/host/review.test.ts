@@ -84,7 +84,7 @@ describe("changes", () => {
   it("are shown all together", async () => {
     await run("daiku.openChanges");
     const tab = await until("the editor of all changes", () => vscode.window.tabGroups.activeTabGroup.activeTab);
-    assert.equal(tab?.label.startsWith("Changes by Daiku"), true, tab?.label);
+    assert.equal(tab?.label.startsWith("Daiku changes"), true, tab?.label);
   });
 
   it("are gone through across files, round at the ends", async () => {
@@ -161,7 +161,7 @@ describe("changes", () => {
       editor.document.uri,
       editor.selection,
     )) as vscode.CodeAction[];
-    const accept = actions.find(({ title }) => title === "Accept this change by Daiku");
+    const accept = actions.find(({ title }) => title === "Accept Daiku's change");
     assert.ok(accept?.command, actions.map(({ title }) => title).join("; "));
     await run(accept.command.command, ...(accept.command.arguments ?? []));
     assert.deepEqual(count(), { changes: 3, files: 2 });

@@ -148,7 +148,7 @@ describe("code actions", () => {
       await config.update("codeLens", true, vscode.ConfigurationTarget.Global);
       assert.deepEqual(await until("the lenses", async () => ((await lenses()).length ? lenses() : undefined)), [
         "Explain",
-        "Write tests",
+        "Write Tests",
       ]);
       assert.equal((await daiku()).server.pid, pid, "the server was restarted for a lens");
     } finally {

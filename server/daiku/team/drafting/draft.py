@@ -147,7 +147,7 @@ DRAFT = Agent(
     "draft",
     Prompt("agents/draft"),
     part=Part(
-        label=Label("Draft", "下書き担当"),
+        label=Label("Drafter", "下書き担当"),
         description="writes a part of a document anew and keeps its headings",
         delegate=False,
         repeats=True,
@@ -215,7 +215,7 @@ SECTIONS = Agent(
     "sections",
     Prompt("agents/sections"),
     part=Part(
-        label=Label("Section picker", "対象の節の選択"),
+        label=Label("Section selector", "節の選択担当"),
         description="chooses the parts of a long document that a request is about",
         delegate=False,
         repeats=True,

@@ -101,7 +101,7 @@ EVAL = Agent(
     "eval",
     Prompt("agents/eval"),
     part=Part(
-        label=Label("Eval", "評価担当"),
+        label=Label("Evaluator", "評価担当"),
         description="judges a text by a rubric",
         delegate=False,
         repeats=True,

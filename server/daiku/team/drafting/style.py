@@ -155,7 +155,7 @@ STYLE = Agent(
     "style",
     Prompt("agents/style"),
     part=Part(
-        label=Label("Style", "文体担当"),
+        label=Label("Style editor", "文体担当"),
         description="finds what is wrong in grammar, spelling and tone",
         delegate=False,
         repeats=True,

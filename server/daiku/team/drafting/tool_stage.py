@@ -74,7 +74,7 @@ REFERENCE = Agent(
     part=_build_part(
         "document/references",
         ReferencesFound,
-        Label("Reference", "参照担当"),
+        Label("Reference finder", "参照担当"),
         "finds passages of the workspace's references that are near to a text",
     ),
 )
@@ -85,7 +85,7 @@ GUARD = Agent(
     part=_build_part(
         "document/similarity",
         SimilarityFound,
-        Label("Guard", "類似度の確認担当"),
+        Label("Similarity checker", "類似度の確認担当"),
         "compares a text with the workspace's references",
     ),
 )

@@ -99,7 +99,7 @@ def build_evaluate_tool(desk: DocumentDesk) -> Tool:
 
     return Tool(
         "document/evaluate", "none", EvaluateArgs, evaluate, resumes=True, inner=True,
-        face=Face("checklist", Label("Judge", "評価"), answer="nothing"),
+        face=Face("checklist", Label("Evaluate", "評価"), answer="nothing"),
         description="Have the new paragraphs of the document judged by the rubric.",
     )  # fmt: skip
 
@@ -238,7 +238,7 @@ def build_reference_tools(desk: DocumentDesk) -> tuple[Tool, ...]:
         ),
         Tool(
             "document/similarity", "read", NearArgs, compare, inner=True, timeout=120,
-            face=Face("compare-changes", Label("Compare", "類似度を確認"), answer="nothing"),
+            face=Face("compare-changes", Label("Check similarity", "類似度を確認"), answer="nothing"),
             description="Compare the new text with the references.",
         ),
     )  # fmt: skip

@@ -391,7 +391,7 @@ SEARCH_TOOLS = (
     ),
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
-        face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
+        face=Face("type-hierarchy", Label("Map repository", "リポジトリの構成を確認"), answer="size"),
         description="The most important files by folder, with what they define: a first look at a project.",
     ),
 )  # fmt: skip

@@ -248,7 +248,7 @@ def build_shell_tools(home: Path | None = None, terminals: Terminals | None = No
         ),
         Tool(
             "shell/kill", "none", KillArgs, partial(kill, jobs=jobs),
-            face=Face("debug-stop", Label("End process", "プロセスを終了"), "{id}", slow=True),
+            face=Face("debug-stop", Label("Stop process", "プロセスを終了"), "{id}", slow=True),
             description="End a background command and everything it started.",
         ),
     )  # fmt: skip

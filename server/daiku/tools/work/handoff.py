@@ -69,12 +69,12 @@ def build_handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
     return (
         Tool(
             "agent/handoff", "none", _restrict_agents(HandoffArgs, agents), handoff, resumes=True,
-            face=Face("organization", Label("Hand over", "引き継ぎ"), "{agent}", answer="nothing"),
+            face=Face("organization", Label("Hand off", "引き継ぎ"), "{agent}", answer="nothing"),
             description=f"Give a request to another agent and get its answer. Its edits and commands are asked for as yours are. At most three such calls may be nested. Agents: {agent_list}.",
         ),
         Tool(
             "agent/parallel", "none", _restrict_piece_agents(agents), parallel, resumes=True,
-            face=Face("organization", Label("Hand over side by side", "並行して引き継ぎ"), "{agents}", answer="nothing"),
+            face=Face("organization", Label("Hand off in parallel", "並列で引き継ぎ"), "{agents}", answer="nothing"),
             description="Give several requests that do not depend on one another to other agents at once. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
         ),
     )  # fmt: skip

@@ -285,12 +285,12 @@ PLAN_TOOLS = (
     ),
     Tool(
         "plan/get", "none", PlanIdArgs, get_plan, parallel=True,
-        face=Face("checklist", Label("Look at the plan", "計画を確認")),
+        face=Face("checklist", Label("View plan", "計画を確認")),
         description="Show a plan of this conversation with the ids and statuses of its steps.",
     ),
     Tool(
         "plan/approve", "plan", PlanIdArgs, approve_shown_plan, preview=preview_approval, resumes=True,
-        face=Face("pass-filled", Label("Approve the plan", "計画を承認")),
+        face=Face("pass-filled", Label("Approve plan", "計画を承認")),
         description="Ask the person to approve the plan, so that work on it may begin.",
     ),
 )  # fmt: skip
@@ -353,7 +353,7 @@ TASK_TOOLS = (
     ),
     Tool(
         "task_loop/run", "plan", RunTasksArgs, run_tasks, resumes=True,
-        face=Face("run-all", Label("Work through the tasks", "タスクを実行"), slow=True),
+        face=Face("run-all", Label("Run tasks", "タスクを実行"), slow=True),
         description="Work through the tasks of a step in order, each asked about as if you had called it. The first task that fails ends it and the rest stays pending; run it again and it goes on where it was. Ends with a report as JSON: status, succeeded, failed, cause, next_action.",
     ),
 )  # fmt: skip
@@ -392,7 +392,7 @@ async def write_todo(args: TodoArgs, context: ToolContext) -> ToolResult:
 TODO_TOOLS = (
     Tool(
         "todo/write", "none", TodoArgs, write_todo,
-        face=Face("checklist", Label("Todo list", "やることリスト")),
+        face=Face("checklist", Label("To-do list", "ToDoリスト")),
         description="Keep your list of steps; the person sees it. Send all of it each time.",
     ),
 )  # fmt: skip
