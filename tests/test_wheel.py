@@ -56,7 +56,9 @@ def test_every_prompt_of_the_checkout_is_in_the_wheel(installed: Path) -> None:
 
 def test_the_generators_templates_are_found_without_the_checkout(installed: Path) -> None:
     """R3.5, R3.10: by a program that names no folder."""
-    program = "from daiku.playbook.templates import PromptBuilder; print(PromptBuilder().build('Q', [], 'appworld'))"
+    program = (
+        "from daiku.playbook.generate import PromptBuilder; print(PromptBuilder().build('Q', [], 'appworld'))"
+    )
     path = os.pathsep.join([str(installed), sysconfig.get_path("purelib")])
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -23,7 +23,7 @@ from daiku.eval.results import Outcome
 from daiku.fronts.cli.commands.playbook.looks import TAUGHT
 from daiku.fronts.cli.display.evaluations import HEADS
 from daiku.fronts.cli.main import COMMANDS
-from daiku.playbook.desk.files import ReviewReason
+from daiku.playbook.files import ReviewReason
 from daiku.run.recorded.compare import UncomparedKind
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku

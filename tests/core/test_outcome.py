@@ -34,12 +34,7 @@ from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.playbook.rules.evidence.outcome import (
-    LessonVerdict,
-    RunOutcome,
-    judge_runs,
-    select_latest_verdicts,
-)
+from daiku.playbook.rules.outcome import LessonVerdict, RunOutcome, judge_runs, select_latest_verdicts
 from daiku.texts.text import Text
 
 TESTS = Lesson(id="btc-00001", version=1, text="Run the tests by `make check`.")

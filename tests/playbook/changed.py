@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.domain.playbook import Bullet, Delta
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, Delta, Observation
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.store.opening import open_place, open_tables

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from daiku.dataclass import dataclass, field
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, confidence
-from daiku.playbook.generate import GeneratorAgent
-from daiku.playbook.templates import PromptBuilder
+from daiku.playbook.generate import GeneratorAgent, PromptBuilder
 
 
 def bullet(number: int, content: str, *, slug: str = "pc", helpful: int = 0, harmful: int = 0) -> Bullet:

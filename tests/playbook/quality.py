@@ -22,7 +22,7 @@ from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import Vector, cosine, to_integers
 from daiku.models.embed import Embedder, HashedWords, open_embedder
-from daiku.playbook.rules.lessons.similar import LIMIT, have_different_words
+from daiku.playbook.rules.similar import LIMIT, have_different_words
 from daiku.playbook.search import PlaybookSearch
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text

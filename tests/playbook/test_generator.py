@@ -20,11 +20,10 @@ from pydantic import ValidationError
 
 from daiku.domain.errors import Failure, LLMTimeoutError
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, SearchQuery, Trajectory
-from daiku.playbook.desk.generator import GeneratorFactory
-from daiku.playbook.generate import GeneratorAgent, is_cited
+from daiku.playbook.generate import FALLBACK, GeneratorAgent, PromptBuilder, is_cited
+from daiku.playbook.generators import GeneratorFactory
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
-from daiku.playbook.templates import FALLBACK, PromptBuilder
 from daiku.prompts import find_prompts_folder
 from daiku.settings import from_mapping
 from daiku.settings.config import PlaybookSettings
@@ -585,8 +584,8 @@ class TestFactory:
             found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
             return {str(node.module) for node in found if str(node.module).startswith("daiku.playbook")}
 
-        assert imported("generate") == {"daiku.playbook.templates"}
-        for part in ("templates", "store", "search"):
+        assert imported("generate") == set()
+        for part in ("store", "search"):
             assert "daiku.playbook.generate" not in imported(part)
 
 

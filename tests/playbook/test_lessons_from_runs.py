@@ -12,7 +12,7 @@ from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
 from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_place, open_tables
 from daiku.texts.text import Text
@@ -177,7 +177,7 @@ def test_where_a_person_reviews_a_second_run_proposes_nothing_new(store: Playboo
 def test_a_change_that_the_store_refuses_is_proposed(
     store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from daiku.playbook.rules.refused import refuse_unknown_bullet
+    from daiku.playbook.rules.changes import refuse_unknown_bullet
 
     refused: ChangeRefusal = refuse_unknown_bullet("tu-00001")
     monkeypatch.setattr(store, "apply", lambda _: refused)

@@ -14,9 +14,8 @@ from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import Event, RunStarted
 from daiku.domain.playbook import Delta, LearntFrom, Origin
 from daiku.guard.rules.redact import Redactor
-from daiku.playbook.learning import learn_from
-from daiku.playbook.rules.lessons.automatic import allows_unasked, needs_review
-from daiku.playbook.rules.lessons.proposal import Proposal
+from daiku.playbook.learning import allows_unasked, learn_from, needs_review
+from daiku.playbook.rules.proposals import Proposal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_place, open_tables
 from daiku.trace.journal import Journal

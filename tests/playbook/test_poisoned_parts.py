@@ -19,7 +19,7 @@ from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSett
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.rules.textform import format_ace, format_agents, format_json
 from daiku.playbook.store import PlaybookStore
 from daiku.run.request import RunRequest

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.domain.playbook import Delta, Observation, Verdict
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.rules.sections import BULLET_ID, SECTIONS
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables

@@ -9,7 +9,7 @@ from daiku.app import App
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, PlaybookScope, SearchQuery, confidence
 from daiku.playbook.playbooks import KeepsBullets, PlaybookPair, Playbooks
 from daiku.playbook.repository import open_playbooks
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.settings.config import PlaybookSettings
 
 

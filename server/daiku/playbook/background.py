@@ -281,9 +281,8 @@ def build_learner(
 
     @cache
     def learning() -> Learning:
-        from daiku.playbook.learning import Learning  # when used
+        from daiku.playbook.learning import Learning, allows_unasked  # when used
         from daiku.playbook.repository import open_playbooks  # when used
-        from daiku.playbook.rules.lessons.automatic import allows_unasked  # when used
 
         playbooks = open_playbooks(stores.database, roots)
         allows = partial(allows_unasked, config.approvals)

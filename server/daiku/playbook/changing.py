@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from daiku.dataclass import dataclass
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, PlaybookScope, Verdict
-from daiku.playbook import counting, tables
-from daiku.playbook.rows import (
-    UndoData,
-    clean_delta,
-    format_delta_id,
-    parse_delta,
-    parse_delta_id,
-    parse_undo_data,
-    read_state,
-    replace_unstorable,
-    to_bullet_row,
-    to_changed_row,
-)
+from daiku.playbook import tables
 from daiku.playbook.rules.changes import (
     BulletState,
     BulletStates,
+    ChangeRefusal,
     apply_delta,
     build_bullet,
     check_text,
     get_target_id,
     list_ids,
-    undo_delta,
-)
-from daiku.playbook.rules.refused import (
-    ChangeRefusal,
     refuse_decided,
     refuse_not_applied,
     refuse_unknown_change,
+    undo_delta,
 )
 from daiku.playbook.rules.sections import (
     HIGHEST_BROUGHT,
@@ -43,6 +29,20 @@ from daiku.playbook.rules.sections import (
     format_bullet_id,
     normalize_section,
     parse_bullet_id,
+)
+from daiku.playbook.tables import (
+    UndoData,
+    clean_delta,
+    format_delta_id,
+    parse_delta,
+    parse_delta_id,
+    parse_undo_data,
+    read_observation,
+    read_state,
+    replace_unstorable,
+    to_bullet_row,
+    to_changed_row,
+    to_observation_row,
 )
 from daiku.store.database import Database
 
@@ -140,16 +140,16 @@ class PlaybookTransaction:
                 self._save_state(state, states[state.bullet.id], meanings.get(state.bullet.id, 1))
         elif undo_data.observed is not None:
             self._restore_observation(undo_data.observed, undo_data.replaced)
-        counting.update_counters(self.db, self.playbook, ids, self.revision)
+        update_counters(self.db, self.playbook, ids, self.revision)
         undone = delta.model_copy(update={"status": "undone", "decided_at": self.now})
         self._update_log(number, undone, row[1], applied)
         return undone
 
     def observe(self, observations: tuple[Observation, ...]) -> None:
         """Save observations of runs and update the counters of their bullets."""
-        counting.save_observations(self.db, self.playbook, observations)
+        save_observations(self.db, self.playbook, observations)
         bullets = dict.fromkeys(observation.bullet for observation in observations)
-        counting.update_counters(self.db, self.playbook, bullets, self.revision)
+        update_counters(self.db, self.playbook, bullets, self.revision)
 
     def _get_pending(self, delta_id: str, *statuses: DeltaStatus) -> tuple[int, Delta] | ChangeRefusal:
         number = parse_delta_id(self.scope, delta_id)
@@ -169,7 +169,7 @@ class PlaybookTransaction:
             return new_states
         names = tuple(state.bullet.id for state in new_states)
         # Observations of a bullet also count for the bullets that it was merged into.
-        touched = counting.with_merge_targets(self.db, self.playbook, names)
+        touched = with_merge_targets(self.db, self.playbook, names)
         before = self._load_states(touched)
         meanings = {name: self._get_meaning(before[name]) for name in names}
         undo_data = UndoData(
@@ -184,7 +184,7 @@ class PlaybookTransaction:
                 )
         if delta.type == "tag" and delta.tag is not None:
             undo_data = self._save_tag(delta, change_id, delta.tag, new_states[0])
-        counting.update_counters(self.db, self.playbook, touched, self.revision)
+        update_counters(self.db, self.playbook, touched, self.revision)
         after = self._load_states(touched)
         return _Effect(
             tuple(before[name].bullet for name in touched),
@@ -240,21 +240,18 @@ class PlaybookTransaction:
             seq=place.seq if place else 0,
             version=state.version,
         )
-        replaced = counting.find_observation(self.db, self.playbook, observation.bullet, observation.run)
-        counting.save_observations(self.db, self.playbook, (observation,))
+        replaced = find_observation(self.db, self.playbook, observation.bullet, observation.run)
+        save_observations(self.db, self.playbook, (observation,))
         return UndoData(observed=observation, replaced=replaced)
 
     def _restore_observation(self, observation: Observation, replaced: Observation | None) -> None:
         """Restore the observation that a tag replaced, unless later evidence replaced the tag."""
-        if (
-            counting.find_observation(self.db, self.playbook, observation.bullet, observation.run)
-            != observation
-        ):
+        if find_observation(self.db, self.playbook, observation.bullet, observation.run) != observation:
             return
         if replaced is None:
-            counting.delete_observation(self.db, self.playbook, observation)
+            delete_observation(self.db, self.playbook, observation)
         else:
-            counting.save_observations(self.db, self.playbook, (replaced,))
+            save_observations(self.db, self.playbook, (replaced,))
 
     def _load_states(self, ids: tuple[str, ...]) -> BulletStates:
         names = [name for name in ids if parse_bullet_id(name, self.scope) is not None]
@@ -271,10 +268,10 @@ class PlaybookTransaction:
         """Save the state of a bullet. `meaning`: the first version that says what a changed text says."""
         self.db.write(tables.CHANGE_BULLET, to_changed_row(self.playbook, state, self.revision))
         if state.version != old_state.version:
-            counting.set_meaning(self.db, self.playbook, state.bullet.id, state.version, meaning)
+            set_meaning(self.db, self.playbook, state.bullet.id, state.version, meaning)
 
     def _get_meaning(self, state: BulletState) -> int:
-        return counting.get_meaning(self.db, self.playbook, state.bullet.id, state.version)
+        return get_meaning(self.db, self.playbook, state.bullet.id, state.version)
 
     def _log(self, delta: Delta, undo_data: str, applied: int) -> None:
         is_found_by_number = (
@@ -312,3 +309,71 @@ class _Effect(NamedTuple):
     before: tuple[Bullet, ...]
     after: tuple[Bullet, ...]
     undo_data: str = ""
+
+
+_FIRST = 1
+"""Number of a bullet's first version."""
+
+
+def find_observation(db: Database, playbook: int, bullet: str, run: str) -> Observation | None:
+    """Return the observation of a run and a bullet."""
+    row = db.first(tables.OBSERVATION, (playbook, bullet, run))
+    return None if row is None else read_observation(row)
+
+
+def list_observations(db: Database, playbook: int, run: str, bullet: str) -> tuple[Observation, ...]:
+    """Return the observations of a run, of a bullet, of both, or all."""
+    if run and bullet:
+        observation = find_observation(db, playbook, bullet, run)
+        return () if observation is None else (observation,)
+    if run:
+        rows = db.query(tables.OBSERVATIONS_OF_RUN, (playbook, run))
+    elif bullet:
+        rows = db.query(tables.OBSERVATIONS_OF_BULLET, (playbook, bullet))
+    else:
+        rows = db.query(tables.OBSERVATIONS, (playbook,))
+    return tuple(read_observation(row) for row in rows)
+
+
+def save_observations(db: Database, playbook: int, observations: Sequence[Observation]) -> None:
+    """Save observations; each replaces the earlier one of its run and bullet."""
+    db.write_all(tables.OBSERVE, [to_observation_row(playbook, each) for each in observations])
+    versions = [(playbook, each.bullet, each.run, each.version) for each in observations]
+    db.write_all(tables.OBSERVE_VERSION, versions)
+
+
+def delete_observation(db: Database, playbook: int, observation: Observation) -> None:
+    for statement in tables.FORGET:
+        db.write(statement, (playbook, observation.bullet, observation.run))
+
+
+def get_meaning(db: Database, playbook: int, bullet: str, version: int) -> int:
+    """Return the first version of the bullet that says what this version says."""
+    row = db.first(tables.MEANING, (playbook, bullet, version))
+    return _FIRST if row is None else int(row[0])
+
+
+def set_meaning(db: Database, playbook: int, bullet: str, version: int, first: int) -> None:
+    """Record that `version` of the bullet says what its version `first` says."""
+    if first != _FIRST:
+        db.write(tables.MEAN, (playbook, bullet, version, first))
+
+
+def update_counters(db: Database, playbook: int, bullets: Iterable[str], revision: int) -> None:
+    """Update the counters of these bullets and of those that they were merged into."""
+    for name in with_merge_targets(db, playbook, bullets):
+        row = db.first(tables.COUNTS, (playbook, name, *(playbook,) * 5))
+        brought_helpful, brought_harmful, helpful, harmful = map(int, row)
+        totals = (brought_helpful + helpful, brought_harmful + harmful)
+        if db.first(tables.COUNTERS, (playbook, name)) != totals:
+            db.write(tables.COUNT, (*totals, revision, playbook, name))
+
+
+def with_merge_targets(db: Database, playbook: int, bullets: Iterable[str]) -> tuple[str, ...]:
+    """Return these bullets, followed by those that they were merged into."""
+    names = dict.fromkeys(bullets)
+    for name in tuple(names):
+        while (row := db.first(tables.MERGED, (playbook, name))) is not None and row[0] not in ("", *names):
+            name = row[0]
+            names[name] = None
+    return tuple(names)

@@ -18,10 +18,17 @@ from daiku.domain.held import CurationOperation, Lesson, Reflected, Reflection
 from daiku.domain.messages import OWN_KEY, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.guard.rules.redact import redact_encoded
-from daiku.playbook.agents import curator, reflector
-from daiku.playbook.agents.curator import CURATOR
-from daiku.playbook.agents.reflector import REFLECTOR
-from daiku.playbook.rules.insights import run_text
+from daiku.playbook.agents import (
+    CURATION_ANSWER,
+    CURATOR,
+    REFLECTION_ANSWER,
+    REFLECTOR,
+    build_curation_request,
+    build_reflection_request,
+    parse_operations,
+    parse_reflection,
+)
+from daiku.playbook.rules import run_text
 from daiku.run.live import LiveRun
 from daiku.run.rules.budget import Budget
 from daiku.run.rules.outside import FoundLesson
@@ -169,9 +176,9 @@ class Reflections:
         shared = RunBudget(Budget(limits))
         agent_run = self._add_agent(REFLECTOR, model, shared, state)
         for _ in range(settings.reflections):
-            request = reflector.build_request(state.record, state.lessons, state.cited, state.reflection)
-            form = await self._get_answer(agent_run, request, reflector.ANSWER)
-            reflection = reflector.parse_reflection(form, state.lessons)
+            request = build_reflection_request(state.record, state.lessons, state.cited, state.reflection)
+            form = await self._get_answer(agent_run, request, REFLECTION_ANSWER)
+            reflection = parse_reflection(form, state.lessons)
             is_unchanged = state.reflection is not None and state.reflection.insights == reflection.insights
             state.reflection = reflection
             if is_unchanged or not reflection.insights:
@@ -182,9 +189,9 @@ class Reflections:
         lessons = await self._find_similar(state.reflection.insights)
         agent_run = self._add_agent(CURATOR, model, shared, state)
         curation = await self._get_answer(
-            agent_run, curator.build_request(state.reflection.insights, lessons), curator.ANSWER
+            agent_run, build_curation_request(state.reflection.insights, lessons), CURATION_ANSWER
         )
-        state.operations = curator.parse_operations(curation, lessons)
+        state.operations = parse_operations(curation, lessons)
         agent_run.ended = True
 
     def _add_agent(self, agent: Agent, name: str, shared: RunBudget, state: _ReflectionState) -> _AgentRun:

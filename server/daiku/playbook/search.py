@@ -16,10 +16,9 @@ from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, confidence
 from daiku.memory.rules.vectors import Vector, pack, squared_length
 from daiku.models.embedder import Embedder, HashedWords
-from daiku.playbook.rows import StoredVector
-from daiku.playbook.rules.ranking import Lessons, Question, Scored, get_search_text, search
-from daiku.playbook.rules.relevance import QuestionWords
+from daiku.playbook.rules.ranking import Lessons, Question, QuestionWords, Scored, get_search_text, search
 from daiku.playbook.store import PlaybookStore
+from daiku.playbook.tables import StoredVector
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

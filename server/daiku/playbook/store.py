@@ -7,12 +7,10 @@ from typing import TypeVar
 
 from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playbook, PlaybookScope
-from daiku.playbook import counting, tables
-from daiku.playbook.changing import PlaybookTransaction
-from daiku.playbook.rows import StoredVector, parse_delta, read_state
-from daiku.playbook.rules.changes import BulletStates
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook import changing, tables
+from daiku.playbook.rules.changes import BulletStates, ChangeRefusal
 from daiku.playbook.rules.sections import parse_bullet_id
+from daiku.playbook.tables import StoredVector, parse_delta, read_state
 from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")
@@ -148,7 +146,7 @@ class PlaybookStore:
         if playbook is None or state is None:
             return False
         then, now = (
-            counting.get_meaning(self._database, playbook, observation.bullet, version)
+            changing.get_meaning(self._database, playbook, observation.bullet, version)
             for version in (observation.version, state.version)
         )
         return then == now
@@ -156,7 +154,7 @@ class PlaybookStore:
     def observations(self, *, run: str = "", bullet: str = "") -> tuple[Observation, ...]:
         """Return the observations of a run, of a bullet, of both, or all."""
         playbook = self._id()
-        return () if playbook is None else counting.list_observations(self._database, playbook, run, bullet)
+        return () if playbook is None else changing.list_observations(self._database, playbook, run, bullet)
 
     def revision(self) -> int:
         """Return the revision of the playbook, which increases with each change; 0 without any."""
@@ -207,7 +205,7 @@ class PlaybookStore:
         states = (read_state(row) for sql, values in queries for row in self._database.query(sql, values))
         return {state.bullet.id: state for state in states if not state.is_deleted}
 
-    def _change(self, act: Callable[[PlaybookTransaction], T]) -> T | ChangeRefusal:
+    def _change(self, act: Callable[[changing.PlaybookTransaction], T]) -> T | ChangeRefusal:
         """Run `act` in one transaction, which is rolled back if it refuses or fails."""
         db = self._db()
         now = iso_now()
@@ -215,7 +213,7 @@ class PlaybookStore:
             with db.transaction():
                 playbook, revision = db.first(tables.TAKE_REVISION, (self.scope, self.key, now, now))
                 return _raise_refusal(
-                    act(PlaybookTransaction(db, self.scope, int(playbook), int(revision), now))
+                    act(changing.PlaybookTransaction(db, self.scope, int(playbook), int(revision), now))
                 )
         except _RollBack as rollback:
             return rollback.refusal

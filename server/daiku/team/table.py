@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
-from daiku.playbook.agents.curator import CURATOR
-from daiku.playbook.agents.reflector import REFLECTOR
+from daiku.playbook.agents import CURATOR, REFLECTOR
 from daiku.run.rules.verdict import unfinished
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.coder import CODER

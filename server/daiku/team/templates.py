@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel
 
-from daiku.playbook.agents.curator import CurationVariables
-from daiku.playbook.agents.reflector import ReflectionVariables
+from daiku.playbook.agents import CurationVariables, ReflectionVariables
 from daiku.team.agent import Prompt
 from daiku.team.coding.coder import CodeVariables
 from daiku.team.coding.item_request import ItemVariables

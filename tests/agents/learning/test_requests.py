@@ -7,9 +7,17 @@ import os
 from pathlib import Path
 
 from daiku.domain.held import Lesson, Reflection
-from daiku.playbook.agents import curator, reflector
-from daiku.playbook.agents.curator import MOST_OPERATIONS, CurationForm
-from daiku.playbook.agents.reflector import LONGEST_INSIGHT, MOST_INSIGHTS, ReflectionForm
+from daiku.playbook.agents import (
+    LONGEST_INSIGHT,
+    MOST_INSIGHTS,
+    MOST_OPERATIONS,
+    CurationForm,
+    ReflectionForm,
+    build_curation_request,
+    build_reflection_request,
+    parse_operations,
+    parse_reflection,
+)
 from daiku.run.rules.outside import FoundLesson
 from tests.cases import for_each
 
@@ -35,8 +43,8 @@ def test_what_the_reflector_is_asked_is_what_is_on_record() -> None:
     compare(
         "reflector",
         {
-            "A first look": reflector.build_request(RECORD, TOLD, ("batc-00001",), None),
-            "A second look": reflector.build_request(RECORD, (), (), BEFORE),
+            "A first look": build_reflection_request(RECORD, TOLD, ("batc-00001",), None),
+            "A second look": build_reflection_request(RECORD, (), (), BEFORE),
         },
     )
 
@@ -45,14 +53,14 @@ def test_what_the_curator_is_asked_is_what_is_on_record() -> None:
     compare(
         "curator",
         {
-            "With lessons": curator.build_request(("Use make check.", "Start the\ndatabase."), KNOWN),
-            "Without": curator.build_request(("Use make check.",), ()),
+            "With lessons": build_curation_request(("Use make check.", "Start the\ndatabase."), KNOWN),
+            "Without": build_curation_request(("Use make check.",), ()),
         },
     )
 
 
 def reflected(**said: object) -> Reflection:
-    return reflector.parse_reflection(ReflectionForm.model_validate_json(json.dumps(said)), TOLD)
+    return parse_reflection(ReflectionForm.model_validate_json(json.dumps(said)), TOLD)
 
 
 def test_a_reply_is_kept_within_bounds() -> None:
@@ -101,7 +109,7 @@ def test_operations_name_lessons_that_the_curator_was_shown_or_add_one() -> None
             }
         )
     )
-    assert [(each.type, each.id, each.ids) for each in curator.parse_operations(form, KNOWN)] == [
+    assert [(each.type, each.id, each.ids) for each in parse_operations(form, KNOWN)] == [
         ("UPDATE", "batc-00001", ()),
         ("ADD", "", ()),
         ("MERGE", "", ("batc-00001", "env-00001")),
@@ -110,4 +118,4 @@ def test_operations_name_lessons_that_the_curator_was_shown_or_add_one() -> None
     many = CurationForm.model_validate_json(
         json.dumps({"operations": [{"type": "ADD", "content": f"{n}."} for n in range(99)]})
     )
-    assert len(curator.parse_operations(many, ())) == MOST_OPERATIONS
+    assert len(parse_operations(many, ())) == MOST_OPERATIONS

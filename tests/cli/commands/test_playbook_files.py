@@ -13,8 +13,8 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.errors import UsageError
 from daiku.domain.playbook import Bullet, Delta, Observation, PlaybookScope
-from daiku.playbook.desk.desk import open_desk
-from daiku.playbook.desk.files import import_playbook
+from daiku.playbook.desk import open_desk
+from daiku.playbook.files import import_playbook
 from daiku.playbook.repository import PlaybookStores, open_playbooks
 from daiku.playbook.rules.sections import MOST_COUNTED
 from daiku.playbook.store import PlaybookStore

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
-from daiku.playbook.rules.lessons.curate import MOST, curate, refine
-from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
-from daiku.playbook.rules.lessons.similar import Alike, are_near_duplicates, have_same_meaning
+from daiku.playbook.rules.curate import MOST, curate, refine
+from daiku.playbook.rules.proposals import Proposal, find_code_spans
+from daiku.playbook.rules.similar import Alike, are_near_duplicates, have_same_meaning
 from tests.cases import examples, for_each
 
 ALIKE = are_near_duplicates

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.domain.playbook import Bullet, PlaybookScope
-from daiku.playbook.desk.files import assign_ids
+from daiku.playbook.files import assign_ids
 from daiku.playbook.rules.sections import parse_bullet_id
 
 _IDS = st.sampled_from(

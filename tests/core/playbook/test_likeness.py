@@ -11,7 +11,7 @@ import pytest
 
 from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.vectors import cosine
-from daiku.playbook.rules.lessons.similar import LIMIT, are_near_duplicates, have_different_words
+from daiku.playbook.rules.similar import LIMIT, are_near_duplicates, have_different_words
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "playbook" / "duplicates.json"
 

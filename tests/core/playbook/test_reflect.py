@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event, Review, RunFinished, RunStarted
-from daiku.playbook.rules.lessons.proposal import Proposal
-from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.proposals import Proposal
+from daiku.playbook.rules.reflect import reflect
 from tests.cases import for_each
 from tests.playbook.happened import decided, edited, ran, showed, steered, told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.playbook.rules.relevance import QuestionWords
+from daiku.playbook.rules.ranking import QuestionWords
 
 CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the browser tests."
 

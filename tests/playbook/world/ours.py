@@ -17,7 +17,7 @@ from daiku.models.tokens import estimate
 from daiku.playbook.learning import Learning, observe_session
 from daiku.playbook.playbooks import PlaybookPair, Playbooks
 from daiku.playbook.repository import PlaybookStores as Opened
-from daiku.playbook.rules.refused import ChangeRefusal
+from daiku.playbook.rules.changes import ChangeRefusal
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.run.rules.state.lessons import render_lessons

@@ -25,8 +25,8 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Lesson
-from daiku.playbook.rules.evidence.outcome import judge_runs
-from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.outcome import judge_runs
+from daiku.playbook.rules.reflect import reflect
 from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM

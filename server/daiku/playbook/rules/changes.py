@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from daiku.dataclass import dataclass, replace
 from daiku.domain.playbook import Bullet, Delta
-from daiku.playbook.rules.refused import (
-    ChangeRefusal,
-    refuse_changed,
-    refuse_empty,
-    refuse_inactive,
-    refuse_incomplete,
-    refuse_too_long,
-    refuse_unknown_bullet,
-)
 from daiku.playbook.rules.sections import MOST_CHARACTERS, MOST_COUNTED, normalize_keywords, normalize_section
 from daiku.texts.rules.patterns import lazy
+from daiku.texts.text import Text, text
 
 _FIELDS = ("section", "content", "keywords", "active")
 """Fields that a change sets and an undo restores. Counters are sums of observations."""
@@ -185,7 +177,7 @@ def resolve_keywords(delta: Delta, bullet: Bullet) -> tuple[str, ...]:
 
 def _has_same_meaning(new: str, old: str) -> bool:
     """Return True if both texts say the same, possibly in other words."""
-    from daiku.playbook.rules.lessons.similar import are_near_duplicates, have_same_meaning  # when used
+    from daiku.playbook.rules.similar import are_near_duplicates, have_same_meaning  # when used
 
     return new == old or have_same_meaning(new, old, are_near_duplicates)
 
@@ -235,3 +227,56 @@ def _with_fields(state: BulletState, now: str, **fields: object) -> BulletState:
     bullet = state.bullet.model_copy(update={**fields, "updated_at": now})
     is_new_text = bullet.content != state.bullet.content
     return replace(state, bullet=bullet, version=state.version + is_new_text)
+
+
+RefusalKind: TypeAlias = Literal["unknown", "inactive", "changed", "decided", "empty", "long", "incomplete"]
+"""Reasons for a refusal.
+
+`unknown`: no such bullet or change; `inactive`: the bullet is inactive; `changed`: it was changed since;
+`decided`: the change was decided already; `empty`, `long`: the text is empty or too long; `incomplete`: the
+change names no target.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRefusal:
+    """A refused change. Nothing of it was applied."""
+
+    kind: RefusalKind
+    message: Text
+
+
+def refuse_unknown_bullet(name: str) -> ChangeRefusal:
+    return ChangeRefusal("unknown", text("playbook.no_bullet", id=repr(name)))
+
+
+def refuse_unknown_change(name: str) -> ChangeRefusal:
+    return ChangeRefusal("unknown", text("playbook.no_change", id=repr(name)))
+
+
+def refuse_inactive(name: str) -> ChangeRefusal:
+    return ChangeRefusal("inactive", text("playbook.inactive", id=name))
+
+
+def refuse_changed(name: str) -> ChangeRefusal:
+    return ChangeRefusal("changed", text("playbook.changed_since", id=name))
+
+
+def refuse_decided(name: str) -> ChangeRefusal:
+    return ChangeRefusal("decided", text("playbook.decided", id=name))
+
+
+def refuse_not_applied(name: str) -> ChangeRefusal:
+    return ChangeRefusal("decided", text("playbook.not_applied", id=name))
+
+
+def refuse_empty() -> ChangeRefusal:
+    return ChangeRefusal("empty", text("playbook.empty"))
+
+
+def refuse_too_long(length: int) -> ChangeRefusal:
+    return ChangeRefusal("long", text("playbook.too_long", length=length, most=MOST_CHARACTERS))
+
+
+def refuse_incomplete() -> ChangeRefusal:
+    return ChangeRefusal("incomplete", text("playbook.incomplete"))

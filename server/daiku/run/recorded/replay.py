@@ -9,7 +9,7 @@ from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, HandoffEnd, HandoffStart, RunStarted, ToolResponse
 from daiku.domain.runs import EnvironmentFact
-from daiku.playbook.rules.insights.run_text import is_reflection
+from daiku.playbook.rules.run_text import is_reflection
 from daiku.run.ending import ParentLink, build_handoff_end
 from daiku.run.recorded.compare import (
     Difference,

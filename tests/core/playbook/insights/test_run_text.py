@@ -15,13 +15,7 @@ from daiku.domain.events import (
     RunStarted,
     ToolCallEvent,
 )
-from daiku.playbook.rules.insights.run_text import (
-    LONGEST,
-    format_run,
-    has_reflection,
-    needs_reflection,
-    select_chunks,
-)
+from daiku.playbook.rules.run_text import LONGEST, format_run, has_reflection, needs_reflection, select_chunks
 from daiku.texts.text import Text
 from tests.playbook.happened import ran
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from daiku.domain.playbook import Verdict
 from daiku.models.tokens import estimate
-from daiku.playbook.rules.evidence.outcome import judge_runs
-from daiku.playbook.rules.lessons.curate import merge_proposals
-from daiku.playbook.rules.lessons.reflect import reflect
-from daiku.playbook.rules.lessons.similar import are_near_duplicates
+from daiku.playbook.rules.curate import merge_proposals
+from daiku.playbook.rules.outcome import judge_runs
+from daiku.playbook.rules.reflect import reflect
+from daiku.playbook.rules.similar import are_near_duplicates
 from tests.playbook.world.attempts import Attempt
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from daiku.playbook.rules.lessons.proposal import find_code_spans
+from daiku.playbook.rules.proposals import find_code_spans
 from tests.playbook.world.attempts import Attempt, Task
 from tests.playbook.world.beside.child import Child
 from tests.playbook.world.beside.known import Taught, taught_by, within

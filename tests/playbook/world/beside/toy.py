@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from daiku.domain.events import RunFinished, RunStarted
 from daiku.domain.held import Lesson
-from daiku.playbook.rules.lessons.proposal import find_code_spans
+from daiku.playbook.rules.proposals import find_code_spans
 from tests.playbook.happened import ran, told
 from tests.playbook.world.attempts import Advises, Attempt, Step, Task, TellsLessons
 

@@ -34,7 +34,7 @@ from daiku.fronts.cli.display.term import human_stream, person_present, terminal
 from daiku.fronts.cli.interrupts import stop_on_interrupt
 from daiku.fronts.cli.main import CANCELLED, usage_error, write_json, write_output
 from daiku.guard.rules.redact import Redactor
-from daiku.playbook.desk.desk import open_desk
+from daiku.playbook.desk import open_desk
 from daiku.settings import home, secrets_of
 from daiku.settings.config import Config
 from daiku.settings.trust import is_trusted

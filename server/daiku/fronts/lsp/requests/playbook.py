@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from daiku import api
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.library.fronts import App
-from daiku.playbook.desk.desk import PlaybookDesk, build_desk
+from daiku.playbook.desk import PlaybookDesk, build_desk
 
 LOOK_SECONDS = 0.5
 """Poll interval in seconds for changes by other processes."""

@@ -37,7 +37,7 @@ from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from daiku.domain.playbook import Bullet
-    from daiku.playbook.desk.generator import GeneratorPlaybooks
+    from daiku.playbook.generators import GeneratorPlaybooks
 
 
 RUN_EXACTLY = (
@@ -191,7 +191,7 @@ def revised_patch(state: State, old: str) -> PatchJSON | None:
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
     """Return the Trajectory as JSON, with its null fields."""
-    from daiku.playbook.desk.generator import build_generators, get_playbooks  # when used
+    from daiku.playbook.generators import build_generators, get_playbooks  # when used
 
     app = await c.app()
     playbooks = get_playbooks(app)

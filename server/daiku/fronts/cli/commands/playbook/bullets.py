@@ -36,7 +36,7 @@ from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import say
 
 if TYPE_CHECKING:
-    from daiku.playbook.desk.offline import OfflineLearning
+    from daiku.playbook.offline import OfflineLearning
 
 TEXT = 100
 """Width in columns of a lesson if the output is not a terminal."""
@@ -64,7 +64,7 @@ def adapt(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    from daiku.playbook.desk.offline import learn_offline  # when used
+    from daiku.playbook.offline import learn_offline  # when used
     from daiku.trace.journal import ALL  # when used
 
     del max_cost, offline  # offline learning is the only mode and costs nothing

@@ -23,7 +23,7 @@ from daiku.fronts.cli.commands.playbook.opening import (
 from daiku.fronts.cli.commands.sessions import write_out
 from daiku.fronts.cli.display.term import safe
 from daiku.fronts.cli.options import place_options
-from daiku.playbook.desk.files import (
+from daiku.playbook.files import (
     LARGEST,
     Imported,
     PlaybookForm,

@@ -10,7 +10,7 @@ from daiku.api import PlaybookPlace as Place
 from daiku.domain.playbook import Bullet, DeltaStatus, Verdict
 from daiku.fronts.cli.display.diffs import coloured_diff
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe, to_the_minute
-from daiku.playbook.rules.lessons.proposal import Taught
+from daiku.playbook.rules.proposals import Taught
 from daiku.texts.terminal import say
 
 _STATUS: dict[DeltaStatus, Colour] = {

@@ -16,7 +16,7 @@ from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import human_stream
 from daiku.fronts.cli.main import write_json
 from daiku.guard.rules.redact import Redactor
-from daiku.playbook.desk.desk import PlaybookDesk, open_desk
+from daiku.playbook.desk import PlaybookDesk, open_desk
 from daiku.settings import secrets_of
 from daiku.texts.terminal import locale_of, say
 

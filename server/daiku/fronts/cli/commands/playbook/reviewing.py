@@ -27,7 +27,7 @@ from daiku.fronts.cli.commands.sessions import chunk_lines
 from daiku.fronts.cli.display.term import Terminal, human_stream, person_present, safe, terminal
 from daiku.fronts.cli.main import FAILED, complain, usage_error
 from daiku.fronts.cli.options import place_options
-from daiku.playbook.desk.desk import PlaybookDesk
+from daiku.playbook.desk import PlaybookDesk
 from daiku.playbook.rules.shown import render_diff
 from daiku.texts.terminal import localize, say
 

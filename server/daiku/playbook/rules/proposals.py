@@ -1,15 +1,61 @@
-"""A model's insights as proposals, and the merges and removals that it requested as changes."""
+"""Proposals: lessons from runs, with their evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
+from daiku.dataclass import dataclass, replace
 from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import RunFinished
 from daiku.domain.held import CurationOperation, Reflected
-from daiku.domain.playbook import Bullet, Delta, LearntFrom, Playbook
-from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
+from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
 from daiku.playbook.rules.sections import SECTIONS, normalize_section
+from daiku.texts.rules.patterns import lazy
+
+Taught = Literal["command_replaced", "command_before", "rejected", "corrected", "insight"]
+"""Reasons of a proposal.
+
+A command passed in place of a failed one, or made a failed one pass; a rejection with a reason; a correction
+by the user; an insight of a model.
+"""
+Redact = Callable[[str], str]
+_SPAN = lazy(r"`([^`\n]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed lesson.
+
+    `failed`: the commands that fail according to it. `about`: the bullet that it updates, as named by a
+    model; empty for none.
+    """
+
+    section: str
+    content: str
+    why: Taught
+    evidence: tuple[LearntFrom, ...]
+    keywords: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    origin: Origin = "rule"
+    about: str = ""
+
+
+def find_code_spans(text: str) -> tuple[str, ...]:
+    """Return the distinct code spans in `text`, with normalized white space."""
+    return tuple(dict.fromkeys(" ".join(span.split()) for span in _SPAN.findall(text) if span.strip()))
+
+
+def redact_proposal(proposal: Proposal, redact: Redact) -> Proposal:
+    """Return the proposal without secrets."""
+    return replace(
+        proposal,
+        section=redact(proposal.section),
+        content=redact(proposal.content),
+        keywords=tuple(map(redact, proposal.keywords)),
+        failed=tuple(map(redact, proposal.failed)),
+    )
+
 
 USUAL = "common_mistakes"
 """Section of an insight without a built-in section."""

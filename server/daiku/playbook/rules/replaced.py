@@ -9,7 +9,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.playbook import LearntFrom
-from daiku.playbook.rules.lessons.intents import (
+from daiku.playbook.rules.intents import (
     Intent,
     asks_for_less,
     differ_in_folder,
@@ -17,7 +17,7 @@ from daiku.playbook.rules.lessons.intents import (
     find_intent,
     have_same_intent,
 )
-from daiku.playbook.rules.lessons.proposal import Proposal, Taught
+from daiku.playbook.rules.proposals import Proposal, Taught
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
 from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code

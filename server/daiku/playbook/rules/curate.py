@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from daiku.dataclass import replace
 from daiku.domain.playbook import Bullet, Delta, Playbook
-from daiku.playbook.rules.lessons.proposal import Proposal, find_code_spans
-from daiku.playbook.rules.lessons.similar import Alike, adds_words, have_same_meaning, mask_numbers
+from daiku.playbook.rules.proposals import Proposal, find_code_spans
+from daiku.playbook.rules.similar import Alike, adds_words, have_same_meaning, mask_numbers
 
 MOST = 8
 """Maximum number of changes proposed by one run."""

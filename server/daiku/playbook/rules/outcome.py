@@ -24,7 +24,7 @@ from daiku.domain.held import Lesson, Reflected, Tag
 from daiku.domain.playbook import Observation, Verdict, Why
 from daiku.domain.runs import TerminalStatus, is_success
 from daiku.edits.rules.changes.choose import parse_hunks
-from daiku.playbook.rules.evidence.commands import (
+from daiku.playbook.rules.commands import (
     TriedCommand,
     find_advised_commands,
     find_replacements,

@@ -16,8 +16,8 @@ from daiku.domain.events import (
     RunStarted,
 )
 from daiku.domain.playbook import LearntFrom
-from daiku.playbook.rules.lessons.proposal import Proposal
-from daiku.playbook.rules.lessons.replaced import find_replaced_commands
+from daiku.playbook.rules.proposals import Proposal
+from daiku.playbook.rules.replaced import find_replaced_commands
 from daiku.run.rules.state.state import PERSON
 from daiku.texts.rules.patterns import lazy
 

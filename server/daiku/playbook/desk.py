@@ -24,7 +24,7 @@ from daiku.domain.playbook import (
 )
 from daiku.guard.rules.redact import Redactor
 from daiku.playbook.playbooks import search_factory
-from daiku.playbook.rules.refused import (
+from daiku.playbook.rules.changes import (
     ChangeRefusal,
     refuse_empty,
     refuse_unknown_bullet,

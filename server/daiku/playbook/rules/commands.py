@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
-from daiku.playbook.rules.lessons.replaced import find_replaced_commands
+from daiku.playbook.rules.replaced import find_replaced_commands
 from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import is_missing
 from daiku.texts.rules.patterns import lazy

@@ -9,7 +9,7 @@ from functools import lru_cache
 from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.terms import split_terms
 from daiku.memory.rules.vectors import Vector, cosine
-from daiku.playbook.rules.lessons.proposal import find_code_spans
+from daiku.playbook.rules.proposals import find_code_spans
 from daiku.texts.rules.patterns import lazy
 
 Alike = Callable[[str, str], bool]

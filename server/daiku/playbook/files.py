@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet, Delta, PlaybookScope
-from daiku.playbook.desk.desk import PlaybookDesk, require_applied
-from daiku.playbook.rows import replace_unstorable
+from daiku.playbook.desk import PlaybookDesk, require_applied
 from daiku.playbook.rules.sections import (
     MOST_COUNTED,
     build_slug,
@@ -33,6 +32,7 @@ from daiku.playbook.rules.textform import (
     read_agents,
     read_json,
 )
+from daiku.playbook.tables import replace_unstorable
 from daiku.texts.rules.visible import drop_hidden
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.workspace.repository import may_be_repository

@@ -14,9 +14,15 @@ from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery
 from daiku.guard.rules.redact import Redactor
 from daiku.models.model import Models
 from daiku.models.table import LLMSettings
-from daiku.playbook.generate import GeneratorAgent, Invokes, LoadsPlaybook, Searches
+from daiku.playbook.generate import (
+    PROMPTS_DIR,
+    GeneratorAgent,
+    Invokes,
+    LoadsPlaybook,
+    PromptBuilder,
+    Searches,
+)
 from daiku.playbook.playbooks import Playbooks
-from daiku.playbook.templates import PROMPTS_DIR, PromptBuilder
 from daiku.prompts import Prompts
 from daiku.settings import secrets_of
 from daiku.settings.config import Config

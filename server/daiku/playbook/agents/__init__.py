@@ -1,1 +1,0 @@
-"""Agents that learn from runs: the Reflector and the Curator (ACE)."""

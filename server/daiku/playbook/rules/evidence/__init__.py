@@ -1,1 +1,0 @@
-"""Evidence for lessons in the record of a run: advised commands, and edits."""

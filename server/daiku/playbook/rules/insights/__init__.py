@@ -1,1 +1,0 @@
-"""Lessons from a model: the run as text, and insights as proposals."""

@@ -1,1 +1,0 @@
-"""Lessons by rule: derive proposals from runs, and merge them into a playbook."""
