@@ -9,9 +9,10 @@ import { must } from "./run.mjs";
 import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
-const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md", "NOTICE"];
+const PAGES = ["README.md", "README.ja.md"];
+const CLIENT = ["package.json", "l10n", "media", "dist", "NOTICE", ...PAGES];
 const GUIDES = ["docs/guide", "docs/ja/guide"];
-const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"];
+const TEXTS = ["CHANGELOG.md", "LICENSE", "SECURITY.md"];
 
 function copyInto(folder, sources) {
   for (const source of sources) {
@@ -35,6 +36,14 @@ export function copyGuides(folder) {
     writeFileSync(page, dropDeadLinks(readFileSync(page, "utf8"), path.dirname(page)));
 }
 
+/** Return the marketplace pages by name: their links lead to files that are packed in `folder`. */
+export function marketplacePages(folder) {
+  const page = (name) => dropDeadLinks(readFileSync(at("extension", name), "utf8").replaceAll("](../", "]("), folder);
+  // vsce packs these two files under lowercase names.
+  const lowercase = (text) => text.replace(/\]\((README|CHANGELOG)\.md\)/g, (link) => link.toLowerCase());
+  return Object.fromEntries(PAGES.map((name) => [name, lowercase(page(name))]));
+}
+
 /** A folder with what goes into the package, and nothing else. */
 function stage(name) {
   const folder = workFolder("stage", name);
@@ -51,17 +60,7 @@ function stage(name) {
     TEXTS.map((part) => at(part)),
   );
   copyGuides(folder);
-  const readme = path.join(folder, "README.md");
-  if (existsSync(readme)) {
-    const text = dropDeadLinks(readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, ""), folder);
-    // vsce gives the first one another name; the Japanese one links to the second.
-    for (const name of ["README.md", "README.en.md"]) writeFileSync(path.join(folder, name), text);
-  }
-  const japanese = path.join(folder, "README.ja.md");
-  if (existsSync(japanese)) {
-    const text = readFileSync(japanese, "utf8").replace("../README.md", "README.en.md").replaceAll("../docs/", "docs/");
-    writeFileSync(japanese, dropDeadLinks(text, folder));
-  }
+  for (const [name, text] of Object.entries(marketplacePages(folder))) writeFileSync(path.join(folder, name), text);
   // The map files are for us: they would double the package.
   const dist = path.join(folder, "dist");
   for (const file of existsSync(dist) ? readdirSync(dist) : []) {

@@ -35,7 +35,13 @@ reference = import_module("reference")
 DOCS = ROOT / "docs"
 OTHERS = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "extension/README.md"),
-    *("extension/README.ja.md", "server/README.md", "server/DECISIONS.md", "server/ship/README.md"),
+    *(
+        "extension/README.ja.md",
+        "extension/ARCHITECTURE.md",
+        "server/README.md",
+        "server/DECISIONS.md",
+        "server/ship/README.md",
+    ),
 )
 PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in OTHERS)]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -123,7 +129,16 @@ def sentences(page: Path) -> Iterator[str]:
 
 
 WRITTEN = (
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "server/DECISIONS.md")),
+    *(
+        ROOT / name
+        for name in (
+            "README.md",
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "server/DECISIONS.md",
+            "extension/README.md",
+        )
+    ),
     *sorted(set(DOCS.rglob("*.md")) - set(DOCS.glob("ja/**/*"))),
 )
 

@@ -1,4 +1,4 @@
-// The structure that the README's map promises, measured from the sources of the extension and its panel.
+// Checks the structure in ARCHITECTURE.md against the sources of the extension and its panel.
 
 import { describe, expect, it } from "vitest";
 import * as vscode from "./editor/vscode";
@@ -9,8 +9,8 @@ const MOST_LINES = 350;
 const MOST_FUNCTION_LINES = 50;
 const MOST_WORDS = 160;
 
-/** The rooms of the README's map, in its order: a room may import from itself and from rooms before it. */
-const MAP = [...textOf("README.md").matchAll(/^- `([^`]+)\/`: .+\.$/gm)].map((match) => match[1] ?? "");
+/** Folders of the map in ARCHITECTURE.md, in its order: a folder may import from itself and from folders before it. */
+const MAP = [...textOf("ARCHITECTURE.md").matchAll(/^- `([^`]+)\/`: .+\.$/gm)].map((match) => match[1] ?? "");
 const PURE = ["src/contract.gen.ts", ...MAP.filter((room) => room.startsWith("src/pure/"))];
 const SOURCE = [
   ...[...PURE, "src/l10n.ts"],
@@ -125,7 +125,7 @@ describe("words", () => {
     },
   );
 
-  it("of the README's map name every room, and no other", () => {
+  it("of the map name every room, and no other", () => {
     const folders = new Set(filesIn(["src", "webview", "test"], /\.(tsx?|css)$/).map(folderOf));
     expect([...MAP].sort()).toEqual([...folders].sort());
   });

@@ -1,7 +1,7 @@
 // The .vsix has the license text of every package that is bundled, and the notice of the icons.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -65,6 +65,29 @@ describe("third-party notices", () => {
       return targets.filter((target) => !existsSync(path.join(folder, path.dirname(page), target)));
     });
     expect(dead).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("are packed with marketplace pages whose links and pictures lead to packed files", async () => {
+    const script = path.join(ROOT, ".dev", "package.mjs");
+    const { copyGuides, marketplacePages } = (await import(script)) as {
+      copyGuides(folder: string): void;
+      marketplacePages(folder: string): Record<string, string>;
+    };
+    const folder = mkdtempSync(path.join(tmpdir(), "pages-"));
+    copyGuides(folder);
+    cpSync(path.join(ROOT, "extension", "media"), path.join(folder, "media"), { recursive: true });
+    for (const name of ["README.md", "README.ja.md", "CHANGELOG.md", "SECURITY.md"])
+      writeFileSync(path.join(folder, name), "");
+    const pages = marketplacePages(folder);
+    for (const name of ["README.md", "CHANGELOG.md"])
+      renameSync(path.join(folder, name), path.join(folder, name.toLowerCase()));
+    for (const [name, text] of Object.entries(pages)) {
+      const linked = readFileSync(path.join(ROOT, "extension", name), "utf8").match(/\]\(/g)?.length;
+      const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map((match) => match[1] ?? "");
+      expect(targets.filter((target) => !existsSync(path.join(folder, target)))).toEqual([]);
+      expect(targets.length, `${name}: a link was dropped`).toBe(linked);
+    }
     rmSync(folder, { recursive: true });
   });
 
