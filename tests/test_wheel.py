@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -96,6 +97,19 @@ def test_every_module_is_in_the_wheel_and_nothing_else(installed: Path) -> None:
 def test_the_wheel_gives_the_daiku_command(installed: Path) -> None:
     entry_points = next(installed.glob("daiku-*.dist-info")) / "entry_points.txt"
     assert "daiku = daiku.__main__:main" in entry_points.read_text(encoding="utf-8")
+
+
+def test_wheel_has_the_notices_of_bundled_material(installed: Path) -> None:
+    info = next(installed.glob("daiku-*.dist-info"))
+    metadata = (info / "METADATA").read_text("utf-8")
+    assert {"LICENSE", "NOTICE"} == set(re.findall(r"^License-File: (.+)$", metadata, re.MULTILINE))
+    notice = (info / "licenses" / "NOTICE").read_text("utf-8")
+    licenses = list((installed / "daiku").rglob("*.LICENSE"))
+    assert licenses
+    for path in licenses:
+        assert path.with_suffix(".tsv").relative_to(installed).as_posix() in notice
+        assert path.read_text("utf-8").strip() in notice
+    assert "daiku/guard/guardrails/corpus.json" in notice
 
 
 def test_the_command_runs_without_the_checkout(installed: Path) -> None:
