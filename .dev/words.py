@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from tables import labels
 
-from daiku.texts.catalogue import ENGLISH
+from daiku.texts.text import ENGLISH
 
 Words: TypeAlias = dict[str, str]
 Provided: TypeAlias = list[tuple[str, str, str]]

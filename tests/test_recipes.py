@@ -62,8 +62,8 @@ class Verse(LineEvent):
 TOOL_LINE = ("tools/table.py", "        *PLAN_TOOLS,\n", "        *CLOCK_TOOLS,\n        *PLAN_TOOLS,\n")
 TOOL_IMPORT = (
     "tools/table.py",
-    "from daiku.tools.ask import",
-    "from daiku.tools.clock import CLOCK_TOOLS\nfrom daiku.tools.ask import",
+    "from daiku.tools.find import",
+    "from daiku.tools.clock import CLOCK_TOOLS\nfrom daiku.tools.find import",
 )
 AGENT_IMPORT = (
     "team/table.py",

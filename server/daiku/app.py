@@ -41,8 +41,7 @@ from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Tool
-from daiku.trace.consent import ConsentStore
-from daiku.trace.grants import GrantStore
+from daiku.trace.grants import ConsentStore, GrantStore
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
 from daiku.trace.telemetry.opening import closer_of_trace, open_trace

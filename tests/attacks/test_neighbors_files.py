@@ -15,7 +15,7 @@ from daiku.guard.rules.protected.effects import find_effects
 from daiku.guard.rules.protected.paths import is_pipeline
 from daiku.guard.sandbox import bubblewrap
 from daiku.guard.sandbox.places import path_places
-from daiku.tools.shell.lines import CommandPlace
+from daiku.tools.shell.environment import CommandPlace
 from daiku.workspace import programs
 from tests.attacks.places import CANARY
 from tests.attacks.scene import LEVELS, Call, Scene, call, needs_bubblewrap, shell

@@ -10,7 +10,7 @@ import pytest
 from daiku.guard.rules.commands.judge import CommandRules, judge
 from daiku.guard.sandbox import Bounds
 from daiku.guard.sandbox.view import view
-from daiku.tools.shell.output import LiveOutput, to_plain
+from daiku.tools.shell.process import LiveOutput, to_plain
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from daiku.memory.memory import Memory
-from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.hashed import hash_vector
-from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.terms import choose_terms, limit_terms, split_terms
 from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import Embedded, MemoryEntry, Scope, search_hybrid

@@ -25,7 +25,7 @@ from daiku.fronts.cli.display.evaluations import HEADS
 from daiku.fronts.cli.main import COMMANDS
 from daiku.playbook.files import ReviewReason
 from daiku.run.recorded.compare import UncomparedKind
-from daiku.texts.catalogue import sentences
+from daiku.texts.text import sentences
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
 

@@ -13,7 +13,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
 from daiku.eval.copies import find_changed, find_stray, make_copy, restore, take_snapshot
 from daiku.eval.task import Task, read_tasks
-from daiku.tools.shell.lines import CommandEnd, CommandPlace
+from daiku.tools.shell.environment import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
 
 SECRET = "PRIVATE KEY"

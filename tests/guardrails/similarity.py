@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from daiku.guard.rules.guardrails.fingerprints import WARN, Fingerprints, fingerprints, similarity
-from daiku.texts.catalogue import sentences
+from daiku.texts.text import sentences
 
 REFERENCES = (
     "textwrap:TextWrapper", "difflib:SequenceMatcher.find_longest_match", "string:Formatter", "shlex:shlex",

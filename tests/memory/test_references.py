@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.work.documents import Passage
-from daiku.memory.references import BY_WORDS, ReferenceIndex
+from daiku.memory.opening import BY_WORDS, ReferenceIndex
 from daiku.memory.rules.vectors import Vector
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.models.embed import HashedWords

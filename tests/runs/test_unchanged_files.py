@@ -9,7 +9,7 @@ import pytest
 
 from daiku.domain.runs import RunResult
 from daiku.run.request import RunRequest
-from daiku.tools.shell.edited_files import (
+from daiku.tools.shell.protecting import (
     MAX_BYTES,
     MAX_PATHS,
     is_unchanged,

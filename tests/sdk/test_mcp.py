@@ -12,7 +12,7 @@ from daiku.settings.config import Config
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
-from daiku.trace.consent import ConsentStore
+from daiku.trace.grants import ConsentStore
 from tests.tools.mcp.play import playing, wild
 
 pytestmark = pytest.mark.slow  # a real MCP server

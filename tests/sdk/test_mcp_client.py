@@ -14,7 +14,7 @@ from daiku.settings.config import Config
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Args, Tool, ToolContext
-from daiku.trace.consent import ConsentStore
+from daiku.trace.grants import ConsentStore
 
 
 class Nothing(Args):

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
-from daiku.store.postgres import NO_NUL, PostgresDatabase
-from daiku.store.postgres_faults import find_passwords
+from daiku.store.postgres import NO_NUL, PostgresDatabase, find_passwords
 from tests.postgres import NewDatabase
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import RunStarted
-from daiku.store.backup import back_up, is_due, list_backups
+from daiku.store.salvage import back_up, is_due, list_backups
 from daiku.store.sqlite import DatabaseFault, connect, get_suspect_mark
 from daiku.trace.journal import Journal
 

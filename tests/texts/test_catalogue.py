@@ -14,8 +14,17 @@ from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import HandoffEnd, InputAsked, Notice
 from daiku.team.table import ALL_AGENTS
-from daiku.texts.catalogue import ENGLISH, language_of, languages, sentences
-from daiku.texts.text import Text, joined, render, renderings, text
+from daiku.texts.text import (
+    ENGLISH,
+    Text,
+    joined,
+    language_of,
+    languages,
+    render,
+    renderings,
+    sentences,
+    text,
+)
 from daiku.tools.table import collect_faces
 from tests.cases import for_each
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.texts.catalogue import sentences
+from daiku.texts.text import sentences
 from tests.conftest import ROOT
 from tests.scratch import Scratch
 from tests.texts.test_catalogue import labels

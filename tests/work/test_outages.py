@@ -19,7 +19,7 @@ from daiku.items.parts import WorkerParts
 from daiku.items.workers.alive import WorkerStore
 from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
-from daiku.store.postgres_faults import build_connection_error
+from daiku.store.postgres import build_connection_error
 from daiku.texts.text import Text
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_items import claimed, found, items

@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from daiku.domain.base import Localizable
 from daiku.domain.events import EVENTS, Delta, Event, Thinking
-from daiku.texts.catalogue import ENGLISH
+from daiku.texts.text import ENGLISH
 
 
 def decode_event(type_: str, data: bytes | str) -> Event:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from daiku.dataclass import dataclass
 from daiku.domain.base import Wire
-from daiku.texts.catalogue import ENGLISH, label
+from daiku.texts.text import ENGLISH, label
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from daiku.library.fronts import App, RunRequest, build
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.shell.background import stop_jobs_at_exit
-from daiku.tools.shell.lines import CommandPlace, run_line
+from daiku.tools.shell.environment import CommandPlace, run_line
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.programs import find_program
 

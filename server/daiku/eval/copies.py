@@ -17,8 +17,8 @@ from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.copyfolders import clear_path, write_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
+from daiku.tools.shell.environment import CommandEnd, CommandPlace, run_argv, run_line
 from daiku.tools.shell.gitsettings import FOR_TOOLS, to_git_env
-from daiku.tools.shell.lines import CommandEnd, CommandPlace, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 from daiku.workspace.programs import find_program
 

@@ -15,15 +15,36 @@ from typing import Self
 
 from daiku.domain.errors import DaikuError, Failure, LLMError, UsageError
 from daiku.guard.rules.redact import Redactor
+from daiku.memory.postgres_store import PostgresMemories
 from daiku.memory.rules.nearest import Ranked
+from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import Embedded, MemoryEntry, MemoryStore, Scope, renew_vectors, search_hybrid
-from daiku.memory.stores import open_store
 from daiku.models.embed import Embedder, HashedWords, open_embedder
 from daiku.models.tokens import estimate
 from daiku.run.rules.outside import Recollection
 from daiku.settings import from_mapping
+from daiku.store.opening import SERVER
 from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import text
+
+
+def open_store(place: str | Path | None) -> MemoryStore:
+    """Return the store at a path or a URL (`postgresql://…`, `sqlite:///…`); None: in memory. Raises UsageError."""
+    if place is None:
+        return SqliteMemories(None)
+    scheme, is_url, rest = str(place).partition("://")
+    if isinstance(place, Path) or not is_url:
+        return SqliteMemories(Path(place))
+    if scheme in SERVER:
+        return PostgresMemories(str(place))
+    if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+        return SqliteMemories(Path(rest[1:]))
+    raise UsageError(
+        Failure(
+            kind="usage", message=text("memory.no_database", scheme=scheme), hint=text("memory.databases")
+        )
+    )
+
 
 WINDOW = 6
 """Number of messages in a session's window."""

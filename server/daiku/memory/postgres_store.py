@@ -8,13 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from daiku.domain.errors import DaikuError
-from daiku.memory.rules.fuse import choose_terms, limit_terms
-from daiku.memory.rules.nearest import Ranked
-from daiku.memory.rules.settle import Candidate, settle, widen
-from daiku.memory.rules.terms import VERSION, split_terms
+from daiku.memory.rules.nearest import Candidate, Ranked, settle, widen
+from daiku.memory.rules.terms import VERSION, choose_terms, limit_terms, split_terms
 from daiku.memory.rules.vectors import Vector
 from daiku.memory.store import Embedded, MemoryEntry, Scope, UnembeddedRow
-from daiku.store.async_postgres import AsyncPostgres
+from daiku.store.postgres import AsyncPostgres
 
 LOCK = 0x6461696B75
 """Key of the advisory lock for creating the tables."""

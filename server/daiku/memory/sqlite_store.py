@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
-from daiku.memory.rules.terms import VERSION, split_terms
+from daiku.memory.rules.terms import VERSION, choose_terms, limit_terms, split_terms
 from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.store import WIDER, Embedded, MemoryEntry, Scope, UnembeddedRow
 from daiku.store.sqlite import IN_MEMORY, DatabaseFault, classify_fault, explain, open_erasing

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from daiku.memory.rules.fuse import fuse_scores
 from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.terms import fuse_scores
 from daiku.memory.rules.vectors import Vector
 
 if TYPE_CHECKING:

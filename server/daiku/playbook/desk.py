@@ -35,8 +35,7 @@ from daiku.playbook.rules.shown import list_touched_ids, render_diff
 from daiku.playbook.rules.textform import clean_section_name
 from daiku.settings import secrets_of
 from daiku.settings.config import Config, PlaybookSettings
-from daiku.texts.catalogue import ENGLISH
-from daiku.texts.text import NO_TEXT, Text, text
+from daiku.texts.text import ENGLISH, NO_TEXT, Text, text
 from daiku.trace.journal import Journal
 from daiku.trace.stores import open_stores
 

@@ -32,7 +32,7 @@ from daiku.playbook.rules.reflect import reflect
 from daiku.playbook.rules.similar import are_near_duplicates
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
-from daiku.trace.copies import RunCopies, RunLocation, copies_in, copies_of
+from daiku.trace.fork import RunCopies, RunLocation, copies_in, copies_of
 
 Allows = Callable[[str], bool]
 """Predicate of a command line: True if the user's approval is not needed to run it."""

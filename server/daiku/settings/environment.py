@@ -98,7 +98,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
     others += _secret_parts(config.storage.database_url)
     if config.storage.database_url:
-        from daiku.store.postgres_faults import find_passwords  # when used
+        from daiku.store.postgres import find_passwords  # when used
 
         others += find_passwords(config.storage.database_url)
     for value in (environ.get(name, "") for name in (*config.sandbox.environment, config.github.app_key_env)):

@@ -33,7 +33,7 @@ def parse_place(address: str, default: Path) -> Path | str:
         return default
     scheme, is_url, rest = address.partition("://")
     if is_url and scheme in SERVER:
-        from daiku.store.postgres_faults import check_address  # when used
+        from daiku.store.postgres import check_address  # when used
 
         check_address(address)
         return address

@@ -1,23 +1,151 @@
-"""A PostgreSQL database as a `Database`: one connection for all threads, reopened when it was lost."""
+"""PostgreSQL databases: one connection for all threads, or an async one; reopened when it was lost."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import importlib
 import re
 import threading
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
-from daiku.store.postgres_faults import (
-    CONNECT_SECONDS,
-    build_connection_error,
-    build_statement_error,
-    check_address,
-    load_psycopg,
-)
+from daiku.texts.text import Text, text
+
+CONNECT_SECONDS = 10
+_PASSWORD = re.compile(r"(?<=:)[^:@/\s]+(?=@)|(?<=password=)\S+")
+_MASKABLE = re.compile(r"[a-z]+://(?:[^@/?#\s]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?\S*)?")
+"""A database URL whose credentials can be masked."""
+
+
+def load_psycopg() -> Any:
+    """Import psycopg, only when a database is opened. Raises UsageError without it."""
+    try:
+        return importlib.import_module("psycopg")
+    except ImportError as wrong:
+        raise UsageError(
+            Failure(kind="usage", message=text("store.no_psycopg"), hint=text("store.install_postgres"))
+        ) from wrong
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError if an unencoded character ends the password early, so that it could be shown."""
+    try:
+        urlsplit(url)
+        match = _MASKABLE.fullmatch(url)
+    except ValueError:  # unbalanced bracket
+        match = None
+    if match is None:
+        raise UsageError(
+            Failure(kind="usage", message=text("store.wrong_url"), hint=text("store.encode_password"))
+        )
+
+
+def get_host(url: str) -> str:
+    """Return the server in `url` without credentials, for messages."""
+    parts = urlsplit(url)
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    return f"{parts.hostname or 'localhost'}{port}{parts.path}"
+
+
+def find_passwords(url: str) -> list[str]:
+    """Return the passwords in a URL, encoded and decoded."""
+    parts = urlsplit(url)
+    login = parts.netloc.rpartition("@")[0].partition(":")[2]
+    parameters = [value for name, value in parse_qsl(parts.query) if name in ("password", "sslpassword")]
+    return [each for each in {login, unquote(login), *parameters} if each]
+
+
+def build_connection_error(url: str, wrong: Exception) -> UsageError:
+    """Return the error of a failed connection."""
+    message = text("store.no_postgres", host=get_host(url), why=_format_error(url, wrong))
+    return UsageError(Failure(kind="usage", message=message, hint=text("store.check_url"), retryable=True))
+
+
+def build_statement_error(url: str, wrong: Exception) -> DaikuError:
+    """Return the error of a failed statement or a lost connection."""
+    message = text("store.postgres_failed", host=get_host(url), why=_format_error(url, wrong))
+    return DaikuError(Failure(kind="internal", message=message, hint=text("store.check_url")))
+
+
+def _format_error(url: str, wrong: Exception) -> Text:
+    """Return the error message in one line, without passwords."""
+    if isinstance(wrong, TimeoutError):
+        return text("store.no_answer", seconds=CONNECT_SECONDS)
+    lines = [line.strip() for line in str(wrong).splitlines() if line.strip()]
+    message = lines[0] if lines else type(wrong).__name__
+    for password in find_passwords(url):
+        message = message.replace(password, "***")
+    return Text(_PASSWORD.sub("***", message)[:300].rstrip("."))
+
+
+class AsyncPostgres:
+    """One connection in autocommit mode, reopened after a failure. Methods raise DaikuError, UsageError."""
+
+    def __init__(self, url: str) -> None:
+        check_address(url)
+        self._url = url
+        self._psycopg: Any = load_psycopg()
+        self._connection: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
+
+    async def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """Execute a statement and return its rows."""
+        connection = await self._get_connection()
+        try:
+            cursor = await connection.execute(sql, values or None)
+            return await cursor.fetchall() if cursor.description is not None else []
+        except self._psycopg.Error as wrong:
+            raise build_statement_error(self._url, wrong) from wrong
+
+    async def write_all(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each of `rows`, atomically."""
+        connection = await self._get_connection()
+        try:
+            async with connection.transaction(), connection.cursor() as cursor:
+                await cursor.executemany(sql, rows)
+        except self._psycopg.Error as wrong:
+            raise build_statement_error(self._url, wrong) from wrong
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[None]:
+        """Commit all writes inside, or roll them back on an exception."""
+        connection = await self._get_connection()
+        try:
+            async with connection.transaction():
+                yield
+        except self._psycopg.Error as wrong:
+            raise build_statement_error(self._url, wrong) from wrong
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None and self._loop is asyncio.get_running_loop():
+            await connection.close()
+
+    async def _get_connection(self) -> Any:
+        async with self._opening:
+            loop = asyncio.get_running_loop()
+            if self._connection is None or self._connection.closed or self._loop is not loop:
+                self._connection, self._loop = await self._connect(), loop
+            return self._connection
+
+    async def _connect(self) -> Any:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await self._psycopg.AsyncConnection.connect(self._url, autocommit=True)
+        except (self._psycopg.Error, TimeoutError) as wrong:
+            raise build_connection_error(self._url, wrong) from wrong
+
 
 _TOKENS = re.compile(
     r"""

@@ -296,8 +296,7 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
 
 def _repair(path: Path) -> Recovery | None:
     """Repair a damaged file. Raises UsageError if nothing is left and there is no backup; OSError."""
-    from daiku.store.backup import list_backups  # when used
-    from daiku.store.salvage import repair  # when used
+    from daiku.store.salvage import list_backups, repair  # when used
 
     if not list_backups(path):
         if path.stat().st_size == 0:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from daiku.texts.catalogue import ENGLISH, fill, language_of
-from daiku.texts.text import render
+from daiku.texts.text import ENGLISH, fill, language_of, render
 
 
 def locale_of(environ: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Tools for deferred tools, which are not part of every request: find them, and call them by name."""
+"""The tools user/ask, and tools/find and tools/call for deferred tools; the run loop handles them."""
 
 from __future__ import annotations
 
@@ -42,5 +42,24 @@ FIND_TOOLS = (
         "tools/call", "none", CallArgs, call,
         face=Face("plug", Label("Call tool", "ツールを呼び出す"), "{tool}"),
         description="Call one of the tools that tools__find names.",
+    ),
+)  # fmt: skip
+
+
+class AskArgs(Args):
+    question: str = Field(description="one question")
+    choices: tuple[str, ...] = Field(default=(), description="to pick from, if few")
+
+
+async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
+    """Return an error: the loop handles valid questions, so this runs only for invalid arguments."""
+    return build_failure("user__ask needs a `question`.")
+
+
+ASK_TOOLS = (
+    Tool(
+        "user/ask", "ask", AskArgs, ask,
+        face=Face("question", Label("Ask", "質問"), "{question}", slow=True),
+        description="Ask the person what only they can answer.",
     ),
 )  # fmt: skip

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from daiku.memory.tool import MEMORY_FACES
 from daiku.playbook.tool import PLAYBOOK_FACES, build_playbook_tools
 from daiku.run.rules.outside import Advises, Terminals
-from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.documents.tools import build_document_tools
 from daiku.tools.editor import EDITOR_TOOLS
@@ -18,9 +17,8 @@ from daiku.tools.face import Face
 from daiku.tools.files.changing import build_file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.find import FIND_TOOLS
-from daiku.tools.git.committing import COMMIT
-from daiku.tools.git.git import GIT_TOOLS
+from daiku.tools.find import ASK_TOOLS, FIND_TOOLS
+from daiku.tools.git.git import COMMIT, GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.shell import build_shell_tools
 from daiku.tools.tool import Tool

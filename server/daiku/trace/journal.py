@@ -40,7 +40,7 @@ from daiku.trace.writer import Redact, SessionWriter
 if TYPE_CHECKING:
     from daiku.domain.sessions import Session, SessionStatus
     from daiku.trace.fork import CopyReferences
-    from daiku.trace.window import Window
+    from daiku.trace.rows import Window
 
 UNDER_WAY = ("running", "waiting")
 """Statuses of a session whose run a process holds."""
@@ -135,7 +135,7 @@ class Journal:
 
     def delete_session(self, session: str) -> None:
         """Delete a session. Raises UsageError: not_found_error, or in use by a run; DaikuError: it failed."""
-        from daiku.trace.copies import forget_copies  # when used
+        from daiku.trace.fork import forget_copies  # when used
 
         self.get_session(session)
         lock = self.lock(session)
@@ -182,7 +182,7 @@ class Journal:
 
         Raises UsageError (not_found).
         """
-        from daiku.trace.window import read_window  # when used
+        from daiku.trace.rows import read_window  # when used
 
         self.get_session(session)
         window = read_window(self._db, session, before_seq=before_seq, last=last)

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from daiku.dataclass import dataclass
 from daiku.store.database import Database
 from daiku.store.opening import Place, build_table_opener, open_place
-from daiku.trace.consent import ConsentStore
-from daiku.trace.grants import GrantStore
+from daiku.trace.grants import ConsentStore, GrantStore
 from daiku.trace.journal import Journal
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: 
     opened = open_place(place)
     journal = Journal(opened, redact)
     if isinstance(opened, Path) and journal.is_older_than(BACKUP_SECONDS):
-        from daiku.store.backup import back_up_when_due  # when used
+        from daiku.store.salvage import back_up_when_due  # when used
 
         back_up_when_due(opened, BACKUP_SECONDS)
     return Stores(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.servers import Consent
-from daiku.trace.consent import ConsentStore
-from daiku.trace.grants import GrantStore
+from daiku.trace.grants import ConsentStore, GrantStore
 from tests.cli.conftest import Daiku
 
 DATABASE = "daiku.db"

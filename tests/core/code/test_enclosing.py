@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.tools.files.tags import read_tags
-from daiku.tools.rules.code.enclosing import find_enclosing_definition
+from daiku.tools.rules.code.repomap import find_enclosing_definition
 from tests.cases import for_each
 
 PYTHON = """import os

@@ -9,8 +9,7 @@ import pytest
 from daiku.tools.rules.code.imports import Import, Statements
 from daiku.tools.rules.code.mapview import render_map
 from daiku.tools.rules.code.modules import Modules
-from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag, rank_files
-from daiku.tools.rules.code.sidefiles import classify_path
+from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag, classify_path, rank_files
 
 
 def define(name: str, line: int = 1, indent: int = 0, kind: str = "function") -> Tag:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.tools.shell.edited_files import find_edited_words
+from daiku.tools.shell.protecting import find_edited_words
 from tests.cases import for_each
 
 IN_PLACE = {

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
-from daiku.memory.rules.settle import FLOAT_ERROR, Candidate, settle, widen
+from daiku.memory.rules.nearest import FLOAT_ERROR, Candidate, Nearest, Ranked, Row, settle, take_best, widen
 from daiku.memory.rules.vectors import (
     MOST_DIMENSIONS,
     SCALE,

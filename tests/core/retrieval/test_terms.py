@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.memory.rules.fuse import MOST_TERMS, choose_terms, fuse_scores, limit_terms
 from daiku.memory.rules.hashed import DIMENSION, UNRELATED, hash_vector
 from daiku.memory.rules.nearest import Ranked
-from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.terms import MOST_TERMS, choose_terms, fuse_scores, limit_terms, split_terms
 from daiku.memory.rules.vectors import SCALE, cosine, squared_length
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.texts.rules.joining import LEAST_REPEATED, join_continuation
+from daiku.texts.rules.words import LEAST_REPEATED, join_continuation
 from tests.cases import for_each
 
 REPEATED = (

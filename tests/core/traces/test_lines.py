@@ -22,7 +22,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text
-from daiku.trace.rules.bounded import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, truncate_json
+from daiku.trace.rules.genai import DEPTH, TEXT_LIMIT, WHOLE_LIMIT, truncate_json
 from daiku.trace.rules.lines import as_jsonl, trace_lines
 
 

@@ -11,8 +11,17 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.settings.config import Config
-from daiku.tools.git.committing import CommitArgs, commit, preview_commit
-from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
+from daiku.tools.git.git import (
+    CommitArgs,
+    DiffArgs,
+    LogArgs,
+    StatusArgs,
+    commit,
+    diff,
+    log,
+    preview_commit,
+    status,
+)
 from daiku.tools.shell import RunArgs, run
 from daiku.tools.shell.background import Jobs
 from daiku.tools.tool import Preview, ToolContext

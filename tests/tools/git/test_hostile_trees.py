@@ -15,8 +15,7 @@ from daiku.guard.sandbox import bubblewrap
 from daiku.settings.config import Config
 from daiku.tools.files.reading import ReadArgs, read
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.git.committing import CommitArgs, commit
-from daiku.tools.git.git import StatusArgs, status
+from daiku.tools.git.git import CommitArgs, StatusArgs, commit, status
 from daiku.tools.git.itemtree import ItemTree, checkout, list_changed_paths, snapshot
 from daiku.tools.git.mirror import read_head, update_mirror
 from daiku.tools.git.remote import PushResult, push

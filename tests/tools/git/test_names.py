@@ -9,8 +9,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import ToolValidationError
-from daiku.tools.git.committing import CommitArgs, commit
-from daiku.tools.git.git import DiffArgs, StatusArgs, diff, status
+from daiku.tools.git.git import CommitArgs, DiffArgs, StatusArgs, commit, diff, status
 from daiku.workspace.paths import locate
 from tests.tools.git.test_git import git, repository
 from tests.tools.shell.test_shell import context_of

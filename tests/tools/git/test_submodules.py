@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.tools.git.committing import CommitArgs, commit
-from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
+from daiku.tools.git.git import CommitArgs, DiffArgs, LogArgs, StatusArgs, commit, diff, log, status
 from daiku.tools.tool import ToolContext
 from tests.tools.git.test_git import git, repository
 from tests.tools.shell.test_shell import context_of

@@ -17,7 +17,7 @@ from daiku.settings.config import Config
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Answer, Ask, ToolContext
-from daiku.trace.consent import ConsentStore
+from daiku.trace.grants import ConsentStore
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"
 

@@ -10,7 +10,7 @@ import pytest
 from mcp import types
 
 from daiku.tools.mcp.definitions import clean_schema
-from daiku.tools.mcp.transport.lenient import repair_result
+from daiku.tools.mcp.transport.server_transport import repair_result
 from tests.tools.mcp.play import playing, wild
 
 GOOD: dict[str, Any] = {"name": "good", "description": "Works.", "inputSchema": {"type": "object"}}

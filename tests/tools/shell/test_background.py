@@ -9,8 +9,8 @@ from typing import Any
 
 from daiku.settings.config import Config
 from daiku.tools.shell.background import MAX_CHARACTERS, BackgroundJob
-from daiku.tools.shell.output import TruncatedOutput
 from daiku.tools.shell.printed import format_news
+from daiku.tools.shell.process import TruncatedOutput
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace

@@ -15,8 +15,7 @@ import pytest
 
 from daiku.domain.chunks import Chunk
 from daiku.trace.rules.lines import as_jsonl
-from daiku.trace.telemetry.files import TraceFiles
-from daiku.trace.telemetry.logger import MOST_WAITING, TraceLogger
+from daiku.trace.telemetry.logger import MOST_WAITING, TraceFiles, TraceLogger
 from tests.core.traces.test_spans import WHOLE
 from tests.trace.telemetry.collectors import dead_address, http_collector
 
@@ -195,7 +194,7 @@ def test_lines_are_written_where_files_cannot_be_locked(
     def refuse(handle: int) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("daiku.trace.telemetry.files.take_lock", refuse)
+    monkeypatch.setattr("daiku.trace.telemetry.logger.take_lock", refuse)
     TraceFiles(tmp_path).add("a", "{}\n")
     assert (tmp_path / "a.jsonl").read_text() == "{}\n"
 

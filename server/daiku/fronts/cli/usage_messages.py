@@ -8,9 +8,8 @@ from collections.abc import Iterable
 import click
 from click import exceptions
 
-from daiku.texts.catalogue import ENGLISH
 from daiku.texts.terminal import locale_of
-from daiku.texts.text import Text, joined, render, text
+from daiku.texts.text import ENGLISH, Text, joined, render, text
 
 
 def usage_message(error: click.ClickException) -> str:

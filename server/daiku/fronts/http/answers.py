@@ -15,8 +15,7 @@ from starlette.types import Scope
 
 from daiku.domain.base import JsonObject, Localizable
 from daiku.domain.errors import DaikuError, Failure, FailureKind, UsageError
-from daiku.texts.catalogue import language_of
-from daiku.texts.text import text
+from daiku.texts.text import language_of, text
 
 log = logging.getLogger(__name__)
 

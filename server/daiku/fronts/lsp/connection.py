@@ -28,8 +28,7 @@ from daiku.logs import start_logging
 from daiku.run.rules.outside import Workspace
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trust import is_trusted
-from daiku.texts.catalogue import language_of
-from daiku.texts.text import joined, render, text
+from daiku.texts.text import joined, language_of, render, text
 from daiku.workspace.disk import DiskWorkspace
 
 log = logging.getLogger(__name__)

@@ -1,16 +1,17 @@
-"""Exact search for the nearest of many vectors by cosine, with numpy."""
+"""Exact search for the nearest of many vectors by cosine, with numpy; exact order of approximately ordered rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
-from daiku.memory.rules.vectors import SCALE, Vector, compute_cosine, squared_length
+from daiku.memory.rules.vectors import SCALE, Vector, compute_cosine, cosine, squared_length
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 MARGIN = 1e-4
 """Cosine margin, above the error of products of 32-bit floats.
@@ -101,3 +102,36 @@ def _find_candidates(scores: NDArray[np.float64], most: int) -> NDArray[np.intp]
         return np.arange(len(scores))
     last = np.partition(scores, len(scores) - most)[len(scores) - most]
     return np.flatnonzero(scores >= last - MARGIN)
+
+
+FLOAT_ERROR = 1e-5
+"""Maximum error of a database's cosine of 32-bit floats."""
+SPARE = 32
+"""Number of extra rows in the first query."""
+
+
+class Candidate(NamedTuple):
+    """A row from a database: its cosine there, and its vector."""
+
+    number: int
+    score: float
+    vector: Vector
+
+
+def widen(most: int, limit: int) -> int:
+    """Return the number of rows for the next query, if `limit` rows were not enough."""
+    return most + (limit - most) * 4 + SPARE
+
+
+def settle(
+    question: Vector, candidates: Sequence[Candidate], most: int, *, complete: bool
+) -> list[Ranked] | None:
+    """Return the best `most` in exact order; None if a row that was not fetched could be among them.
+
+    `complete`: there are no other rows.
+    """
+    exact = take_best((Ranked(each.number, cosine(question, each.vector)) for each in candidates), most)
+    if complete or not candidates:
+        return exact
+    is_certain = len(exact) == most and exact[-1].score > candidates[-1].score + 2 * FLOAT_ERROR
+    return exact if is_certain else None

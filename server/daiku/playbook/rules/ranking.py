@@ -11,9 +11,8 @@ from heapq import nlargest, nsmallest
 from typing import NamedTuple
 
 from daiku.domain.playbook import Bullet
-from daiku.memory.rules.fuse import choose_terms, limit_terms
 from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
-from daiku.memory.rules.terms import split_terms
+from daiku.memory.rules.terms import choose_terms, limit_terms, split_terms
 from daiku.memory.rules.vectors import Vector
 from daiku.playbook.rules.similar import FILLERS
 from daiku.texts.rules.patterns import lazy

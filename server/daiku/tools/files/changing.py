@@ -24,8 +24,7 @@ from daiku.guard.rules.protected.effects import explain_patch_effects
 from daiku.texts.rules.visible import restore_invisible
 from daiku.texts.text import text
 from daiku.tools.face import Face
-from daiku.tools.files.make_edit import make_edit
-from daiku.tools.files.notebooks import to_editable, to_notebook_json
+from daiku.tools.files.make_edit import make_edit, to_editable, to_notebook_json
 from daiku.tools.files.reading import build_reading_tools, describe_missing, suggest_files
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import resolve_writable

@@ -8,19 +8,70 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from daiku.dataclass import dataclass
-from daiku.domain.errors import DaikuError
+from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.edits.rules.changes.diagnostics import ProblemDelta, compute_problem_delta, format_problem_delta
 from daiku.edits.rules.changes.diff import render_patch, stat
+from daiku.edits.rules.matching.refusal import Refusal
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
-from daiku.tools.files.notebooks import to_editable
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.rules.notebooks.celltext import is_notebook, to_cell_change, to_cell_text
+from daiku.tools.rules.notebooks.celltext import (
+    EMPTY,
+    is_notebook,
+    merge_cell_text,
+    parse_notebook,
+    to_cell_change,
+    to_cell_text,
+)
 from daiku.tools.tool import ToolContext
+
+
+def to_editable(path: str, text: str) -> str:
+    """Return the text in which a model edits a file: of a notebook, the text of its cells."""
+    cells = to_cell_text(text) if is_notebook(path) else None
+    return text if cells is None else cells
+
+
+async def to_notebook_json(patch: Patch, context: ToolContext) -> Patch | Refusal:
+    """Replace the cell text of notebooks in `patch` with JSON.
+
+    Raises StaleVersionError if a notebook has changed since the patch was built.
+    """
+    changes: list[FileChange] = []
+    for change in patch.files:
+        converted = await _to_json_change(change, context) if is_notebook(change.path) else change
+        if isinstance(converted, Refusal):
+            return converted.within(change.path)
+        changes.append(converted)
+    return Patch(files=tuple(changes))
+
+
+async def _to_json_change(change: FileChange, context: ToolContext) -> FileChange | Refusal:
+    new = change.new
+    if change.old is None:
+        if new is None or not new.strip() or parse_notebook(new) is not None:
+            return change
+        merged = merge_cell_text(EMPTY, new)
+        return merged if isinstance(merged, Refusal) else change.model_copy(update={"new": merged})
+    raw = (await context.workspace.read(change.path)).text
+    if change.old == raw:  # moved or deleted as a file, or no notebook inside
+        return change
+    if change.old != to_cell_text(raw):
+        failure = Failure(
+            kind="stale", message=text("files.notebook_changed", path=change.path), retryable=True
+        )
+        raise StaleVersionError(failure)
+    if new is not None and parse_notebook(new) is None:
+        merged_json = merge_cell_text(raw, new)
+        if isinstance(merged_json, Refusal):
+            return merged_json
+        new = merged_json
+    return change.model_copy(update={"old": raw, "new": new})
+
 
 SETTLE_SECONDS = 8.0
 """Seconds to wait for the editor's problems. The editor's own limit is lower."""

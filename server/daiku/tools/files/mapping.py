@@ -15,12 +15,10 @@ from daiku.domain.tools import ToolResult
 from daiku.models.tokens import estimate
 from daiku.run.rules.outside import Workspace
 from daiku.tools.files.tags import SourceIndex
-from daiku.tools.rules.code.commonnames import COMMON_NAMES
 from daiku.tools.rules.code.manifests import Manifests, is_manifest
 from daiku.tools.rules.code.mapview import render_map
 from daiku.tools.rules.code.modules import Modules
-from daiku.tools.rules.code.repomap import SourceFile, Tag, rank_files
-from daiku.tools.rules.code.sidefiles import classify_path
+from daiku.tools.rules.code.repomap import COMMON_NAMES, SourceFile, Tag, classify_path, rank_files
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.walk import walk_files
 

@@ -19,13 +19,13 @@ from daiku.run.rules.calls.toolnames import nearest_names
 from daiku.texts.rules.pictures import PICTURES
 from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.tools.face import Face
-from daiku.tools.files.notebooks import to_editable
+from daiku.tools.files.make_edit import to_editable
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import VisiblePath, read_text, resolve_visible
 from daiku.tools.tool import Args, Tool, ToolContext, build_failure
-from daiku.workspace.dependencies import find_dependency_folder
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.globs import build_matcher, split_globs
+from daiku.workspace.outputs import find_dependency_folder
 from daiku.workspace.walk import walk, walk_files
 
 MAX_LINES = 2000

@@ -11,9 +11,9 @@ from daiku.guard.rules.protected.paths import holds_secrets
 from daiku.run.rules.outside import TextFile
 from daiku.texts.text import text
 from daiku.tools.tool import ToolContext
-from daiku.workspace.dependencies import find_dependency_folder, is_dependency
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import decode
+from daiku.workspace.outputs import find_dependency_folder, is_dependency
 from daiku.workspace.paths import refuse
 
 IGNORED = "ignored by git"

@@ -21,12 +21,11 @@ from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.mcp.agreement import ask_to_open_page, fill_form
 from daiku.tools.mcp.definitions import Listing, build_listing, clean_text, remove_hidden
-from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import Launch, McpServerError
-from daiku.tools.mcp.transport.lenient import open_lenient_transport
 from daiku.tools.mcp.transport.oauth import build_auth
-from daiku.tools.mcp.transport.server_transport import ServerTransport
+from daiku.tools.mcp.transport.server_transport import ServerTransport, open_lenient_transport
 from daiku.tools.tool import Ask
 from daiku.version import __version__
 

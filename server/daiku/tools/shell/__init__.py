@@ -18,7 +18,6 @@ from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.edited_files import is_unchanged, read_files
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     MAX_SECONDS,
@@ -38,7 +37,7 @@ from daiku.tools.shell.printed import (
     has_no_history,
 )
 from daiku.tools.shell.process import Command, Process, start
-from daiku.tools.shell.protecting import ask_to_restore, quarantine_changes
+from daiku.tools.shell.protecting import ask_to_restore, is_unchanged, quarantine_changes, read_files
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure
 
 TIMED_OUT = 124

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daiku.dataclass import dataclass, field
-from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.process import shield_start
+from daiku.tools.shell.process import TruncatedOutput, shield_start
 
 DEFAULT_SECONDS = 60
 """Seconds of the default timeout."""

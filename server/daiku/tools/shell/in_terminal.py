@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daiku.run.rules.outside import TerminalFailed, Terminals
-from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.process import GRACE_SECONDS, MAX_END_BYTES, end_task, replace_parent
+from daiku.tools.shell.process import GRACE_SECONDS, MAX_END_BYTES, TruncatedOutput, end_task, replace_parent
 
 START_SECONDS = 10.0
 """Seconds that an editor may take to start a command. After that, the server runs it."""

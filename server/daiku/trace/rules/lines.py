@@ -22,7 +22,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.messages import Usage
-from daiku.trace.rules.bounded import truncate_json
+from daiku.trace.rules.genai import truncate_json
 
 TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "handoff_end", "agent_end"]
 

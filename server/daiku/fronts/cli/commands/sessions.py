@@ -44,7 +44,7 @@ from daiku.texts.terminal import locale_of, say
 from daiku.texts.text import render
 from daiku.trace.journal import Journal
 from daiku.trace.rules.lines import as_jsonl
-from daiku.trace.telemetry.files import TraceFiles
+from daiku.trace.telemetry.logger import TraceFiles
 from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace

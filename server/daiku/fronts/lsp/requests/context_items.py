@@ -18,7 +18,7 @@ from daiku.fronts.lsp.initialize import to_path
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.tools.files.tags import read_tags
-from daiku.tools.rules.code.enclosing import find_enclosing_definition
+from daiku.tools.rules.code.repomap import find_enclosing_definition
 
 AROUND = 20
 """Lines before and after a place outside any definition."""

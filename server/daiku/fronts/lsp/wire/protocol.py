@@ -46,8 +46,7 @@ from daiku.fronts.lsp.wire.refused import (
     invalid_params,
     problems_of,
 )
-from daiku.texts.catalogue import ENGLISH
-from daiku.texts.text import render
+from daiku.texts.text import ENGLISH, render
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from zlib import crc32
 from daiku.dataclass import dataclass
 from daiku.domain.guardrails import GuardrailAction
 from daiku.guard.rules.guardrails.forms import without_hidden
-from daiku.texts.rules.enclosed import enclosed
+from daiku.texts.rules.omissions import enclosed
 from daiku.texts.rules.patterns import lazy
 
 WARN, BLOCK = 0.28, 0.40

@@ -102,7 +102,7 @@ def _add_reply(state: State, event: MessageEvent) -> State:
 
 
 def _join_halves(half: str, rest: str) -> Text:
-    from daiku.texts.rules.joining import join_continuation  # when used
+    from daiku.texts.rules.words import join_continuation  # when used
 
     return Text(join_continuation(half, rest))
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from daiku.domain.work.documents import DocumentFormat
-from daiku.texts.rules.enclosed import enclosed
+from daiku.texts.rules.omissions import enclosed
 from daiku.texts.rules.patterns import lazy
 
 _SUFFIXES: Mapping[str, DocumentFormat] = MappingProxyType(

@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from daiku.tools.rules.code.commonnames import COMMON_NAMES
-from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag
-from daiku.tools.rules.code.sidefiles import classify_path
+from daiku.tools.rules.code.repomap import COMMON_NAMES, Ranks, SourceFile, Tag, classify_path
 
 Count = Callable[[str], int]
 """Counts the tokens of a text."""

@@ -1,17 +1,108 @@
-"""Rank the files of a repository and their definitions by how much other code uses them."""
+"""Rank the files of a repository and their definitions by how much other code uses them; classify files by path."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from daiku.dataclass import dataclass
-from daiku.tools.rules.code.commonnames import COMMON_NAMES
 from daiku.tools.rules.code.imports import Statements, has_import_parser
 from daiku.tools.rules.code.modules import Modules
-from daiku.tools.rules.code.sidefiles import Side, classify_path
+
+Side = Literal["", "script", "example", "generated", "foreign", "test"]
+"""The kind of a side file; empty for the code itself."""
+
+_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|testing|testdata|test[-_]?utils?|__tests__|__mocks__|mocks|specs?|e2e|fixtures?|__fixtures__"
+    r"|snapshots?|__snapshots__|stories|cypress|playwright|integration[-_]tests?|androidTest)/"
+    r"|(?:^|/)(?:test[-_.]|conftest\.py$)[^/]*$|(?:^|/)[^/]*[-_.](?:tests?|specs?|stories|mocks?)[-_.][^/]*$"
+    r"|(?:^|/)\w+(?:Tests?|IT|Spec)\.(?:java|kt|scala|cs|swift)$"
+    r"|(?:^|/)(?:[^/]*-)?(?:vi|je)?test[-.][^/]*$"
+)
+_GENERATED = re.compile(
+    r"[._-](?:generated|gen|g|pb|min|bundle|freezed)\.[^/.]+$|_pb2(?:_grpc)?\.pyi?$|\.d\.[mc]?ts$"
+    r"|(?:^|/)(?:generated|__generated__|gen|autogen|migrations)/"
+)
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:vendor|vendored|third[-_]?party|external|node_modules|bower_components|site-packages|dist|build|out"
+    r"|\.yarn|_vendor|deps)/"
+)
+_EXAMPLES = re.compile(
+    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|website|site|benchmarks?|bench|evals?"
+    r"|playground|templates?)/"
+)
+_SCRIPTS = re.compile(
+    r"(?:^|/)(?:scripts?|tools|hack|ci|\.github|\.storybook)/|(?:^|/)(?:setup|conf|noxfile|tasks|build)\.[^/.]+$"
+    r"|\.config\.[^/.]+$|(?:^|/)\."
+)
+_KINDS: tuple[tuple[Side, re.Pattern[str]], ...] = (
+    ("test", _TESTS),
+    ("foreign", _FOREIGN),
+    ("generated", _GENERATED),
+    ("example", _EXAMPLES),
+    ("script", _SCRIPTS),
+)
+
+
+def classify_path(path: str) -> Side:
+    """Return the kind of `path` (from the root, with `/`); empty for the code itself."""
+    for kind, pattern in _KINDS:
+        if pattern.search(path):
+            return kind
+    return ""
+
+
+_ALL_LANGUAGES = """
+get set add put has all any map run main init start stop open close read write load save send call apply next prev
+name type kind value values key keys item items data info text size length count index list array object string
+number bool error message result results args options opts config params props state path file files line lines id
+test setup teardown handler handle callback fn func method self this cls new make create build update delete remove
+clear reset copy clone merge filter find sort reverse slice splice join split trim replace match search test format
+parse render print log debug warn warning info error exception exec execute process wait sleep now time date equals
+equal compare hash toString valueOf default from of to as is in on off do done end begin first last min max sum abs
+context request response body head tail node root parent child children push pop shift unshift concat includes
+indexOf lastIndexOf startsWith endsWith forEach reduce some every flat flatMap entries assign freeze then catch
+tests finally resolve reject emit once bind charAt charCodeAt substring substr padStart padEnd repeat toLowerCase
+toUpperCase toFixed toISOString toJSON parseInt parseFloat isArray isNaN stringify addEventListener
+removeEventListener querySelector getElementById appendChild setAttribute getAttribute setTimeout clearTimeout
+setInterval clearInterval fetch require module exports constructor prototype String Number Boolean Object Array Map
+Set Date Error Promise RegExp Symbol Record Partial Pick Omit Readonly Iterable Function describe it expect
+beforeEach afterEach vi jest useState useEffect useMemo useCallback useRef
+"""
+_PYTHON = """
+append extend insert sort keys values items update setdefault strip lstrip rstrip lower upper title encode decode
+isinstance issubclass len range print str int float dict tuple frozenset bytes super property staticmethod classmethod
+getattr setattr hasattr enumerate zip sorted reversed open repr hash iter exists mkdir unlink resolve read_text
+write_text is_file is_dir group groups sub findall fullmatch dumps loads dump cls self __init__ __str__ __repr__
+__enter__ __exit__ __eq__ __hash__ __len__ __iter__ __call__ __getattr__ __post_init__ ValueError TypeError KeyError
+RuntimeError Exception model_dump model_validate model_copy Field patch MagicMock Mock fixture mark raises
+"""
+_GO = """
+String Error Len Less Swap Close Read Write Reset Get Set Add Done Lock Unlock RLock RUnlock Wait Printf Println
+Sprintf Errorf Fatal Fatalf Logf New Context Background make append len cap copy panic recover Is As Unwrap
+ServeHTTP MarshalJSON UnmarshalJSON Marshal Unmarshal Run Helper Name Value Next Start Stop err ctx
+"""
+_JAVA = """
+equals hashCode toString compareTo getClass wait notify notifyAll valueOf values ordinal length isEmpty contains
+containsKey put putAll addAll removeIf stream collect toList iterator hasNext forEach getName setName getId setId
+getValue setValue getKey getMessage getType size println printf format append builder build orElse orElseThrow
+orElseGet isPresent ifPresent of asList emptyList Optional List Map String Integer Long Boolean Object Override
+assertEquals assertTrue assertFalse assertThat assertNotNull when verify
+"""
+_RUST = """
+new default clone from into unwrap expect map_err ok_or ok_or_else and_then unwrap_or unwrap_or_else unwrap_or_default
+as_ref as_mut as_str to_string to_owned to_vec iter iter_mut into_iter collect push_str insert len is_empty is_some
+is_none is_ok is_err fmt eq ne cmp partial_cmp hash drop deref borrow borrow_mut lock read write send recv poll next
+Some None Ok Err Vec Box Arc Rc String Option Result Self println format vec assert assert_eq panic todo matches
+with_capacity extend contains contains_key get_mut entry or_insert take replace cloned copied try_into try_from
+"""
+
+COMMON_NAMES = frozenset(f"{_ALL_LANGUAGES} {_PYTHON} {_GO} {_JAVA} {_RUST}".split())
+"""Names of five languages in one set, because most are members of built-in types in several of them."""
+
 
 _DAMPING_FACTOR = 0.85
 """Damping factor of PageRank."""
@@ -220,3 +311,62 @@ def _compute_page_rank(edges: _Edges, start_at: Collection[str]) -> dict[str, fl
                 next_weights[path] += weight * part
         weights = next_weights
     return weights
+
+
+_CLOSERS = (")", "]", "}", "{")
+_CONTINUATIONS = ("{", ":", "(", ",", "=", "=>")
+_DECORATORS = ("@", "#[")
+_VALUES = frozenset(("constant", "variable", "field"))
+"""Kinds of definitions without a body."""
+
+
+def find_enclosing_definition(
+    lines: Sequence[str], first: int, last: int, tags: Sequence[Tag]
+) -> tuple[int, int] | None:
+    """Return the first and last line of the innermost definition around the lines `first` to `last`.
+
+    Lines count from 0, and both ends are included, as are decorators. None if no definition contains them.
+    """
+    for tag in sorted(tags, key=lambda tag: tag.line, reverse=True):
+        start = tag.line - 1
+        if not tag.is_definition or tag.kind in _VALUES or not 0 <= start < len(lines):
+            continue
+        top = _include_decorators(lines, start)
+        if top <= first and (end := _find_end(lines, start)) >= last:
+            return top, end
+    return None
+
+
+def _include_decorators(lines: Sequence[str], start: int) -> int:
+    while start > 0 and lines[start - 1].lstrip().startswith(_DECORATORS):
+        start -= 1
+    return start
+
+
+def _find_end(lines: Sequence[str], start: int) -> int:
+    """Return the last line of the block that begins at `start`.
+
+    It ends before the next line that is not deeper, unless that line closes or continues the block.
+    """
+    depth = _measure_indent(lines[start])
+    end = start
+    for number in range(start + 1, len(lines)):
+        text = lines[number].strip()
+        if not text:
+            continue
+        indent = _measure_indent(lines[number])
+        if indent > depth:
+            end = number
+        elif indent == depth and text.startswith(_CLOSERS):
+            end = number
+            if text.startswith("}") and not text.endswith(_CONTINUATIONS):
+                return end
+        elif indent == depth and text.rstrip(";") == "end":
+            return number
+        else:
+            return end
+    return end
+
+
+def _measure_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
