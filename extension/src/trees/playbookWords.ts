@@ -81,6 +81,7 @@ const reasons = (): Record<string, string> => ({
   objected: t("the user objected"),
   model_judged: t("a model judged it to be the cause of a problem"),
   command_before: t("another command had to run first"),
+  passed_twice: t("it passed in two runs"),
   rejected: t("the user rejected an edit"),
   corrected: t("the user corrected it"),
   insight: t("a model's conclusion"),

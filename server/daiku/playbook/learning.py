@@ -323,7 +323,7 @@ def _as_originals(
     return mapped
 
 
-_ABOUT_COMMANDS = frozenset({"command_replaced", "command_before"})
+_ABOUT_COMMANDS = frozenset({"command_replaced", "command_before", "passed_twice"})
 """Reasons of lessons whose text has only commands, between backquotes, and fixed words."""
 
 

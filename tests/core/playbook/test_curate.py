@@ -224,3 +224,15 @@ def test_a_playbook_with_a_lesson_is_not_offered_it_again(known: list[str], new:
     after = playbook(*known, *added, origin="person")
     again = curate([proposal(each) for each in added], after, ALIKE)
     assert [each for each in again if each.type == "add"] == []
+
+
+def test_a_check_that_only_passed_is_proposed_unless_a_lesson_or_a_change_names_it() -> None:
+    """B3.4: whatever was decided on it."""
+    place = LearntFrom(session_id="s", run_id="r", seq=1)
+    check = Proposal(
+        "tool_usage", "Run the tests by `uv run pytest`.", "passed_twice", (place,), ("uv run pytest",)
+    )
+    (new,) = curate([check], Playbook(), ALIKE)
+    assert new.why == "passed_twice"
+    assert made(check, before=playbook(PYTEST)) == made(check, before=playbook(PYTEST, active=False)) == []
+    assert made(check, decided=(Delta(id="r1", type="add", content=PYTEST, status="undone"),)) == []

@@ -239,3 +239,21 @@ def test_the_words_of_a_nested_runs_brief_are_nobodys() -> None:
         reflect([*first, *told(RunStarted(prompt="Never use tabs."), run="r2", parent="run_1", after=2)])
         == ()
     )
+
+
+def test_a_check_that_passed_in_two_runs_is_a_lesson_too() -> None:
+    """B3.3: a check of the whole project, named once however often it passes."""
+    twice = [*told(ran("make test")), *told(ran("make test"), run="run_2", after=2)]
+    (found,) = reflect([*twice, *told(ran("make test"), run="run_3", after=4)])
+    assert (found.content, found.why) == ("Run the tests by `make test`.", "passed_twice")
+    assert [each.run_id for each in found.evidence] == ["run_1", "run_2"]
+
+
+@for_each("command", ["pytest tests/test_a.py", "npm install", "git status", "ls"])
+def test_what_passes_twice_and_checks_a_part_or_nothing_is_no_lesson(command: str) -> None:
+    assert texts([*told(ran(command)), *told(ran(command), run="run_2", after=2)]) == []
+
+
+def test_a_check_that_passed_in_one_run_alone_is_no_lesson_yet() -> None:
+    """B3.3: one pass may be chance."""
+    assert texts(told(ran("make test"), ran("make test"))) == []

@@ -32,7 +32,7 @@ def curate(
     for proposal in merge_proposals(proposals, alike):
         if any(have_same_meaning(proposal.content, each, alike) for each in unwanted):
             continue
-        if find_confirmed([proposal], decided, alike):
+        if find_confirmed([proposal], decided, alike) or _is_named(proposal, playbook.bullets, decided):
             continue
         delta = _to_change(proposal, active, alike)
         if delta is not None and all(
@@ -46,6 +46,14 @@ def find_confirmed(proposals: Sequence[Proposal], decided: Sequence[Delta], alik
     """Return the pending changes that one of `proposals`, from another run, repeats."""
     pending = (each for each in decided if each.status == "proposed" and each.type in ("add", "update"))
     return [each for each in pending if any(_is_repetition(proposal, each, alike) for proposal in proposals)]
+
+
+def _is_named(proposal: Proposal, bullets: Sequence[Bullet], decided: Sequence[Delta]) -> bool:
+    """Return True if a check that only passed is named by a lesson, active or not, or by a change."""
+    texts = (each.content for each in (*bullets, *decided))
+    return proposal.why == "passed_twice" and any(
+        proposal.keywords[0] in find_code_spans(each) for each in texts
+    )
 
 
 def _is_repetition(proposal: Proposal, pending: Delta, alike: Alike) -> bool:

@@ -13,10 +13,10 @@ from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
 from daiku.playbook.rules.sections import SECTIONS, normalize_section
 from daiku.texts.rules.patterns import lazy
 
-Taught = Literal["command_replaced", "command_before", "rejected", "corrected", "insight"]
+Taught = Literal["command_replaced", "command_before", "passed_twice", "rejected", "corrected", "insight"]
 """Reasons of a proposal.
 
-A command passed in place of a failed one, or made a failed one pass; a rejection with a reason; a correction
+A command passed in place of a failed one, made a failed one pass, or passed in two runs; a rejection with a reason; a correction
 by the user; an insight of a model.
 """
 Redact = Callable[[str], str]

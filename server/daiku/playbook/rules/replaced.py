@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from daiku.dataclass import dataclass
-from daiku.domain.chunks import Chunk
+from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.playbook import LearntFrom
 from daiku.playbook.rules.intents import (
@@ -50,6 +50,9 @@ _SAYS = {
     "other": "Use `{}`",
 }
 
+_CHECKS = frozenset({"test", "lint", "types", "build"})
+"""Purposes of the commands that a lesson recommends because they passed."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
@@ -67,9 +70,9 @@ class CommandRun:
 
 
 def find_replaced_commands(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
-    """Yield a lesson for each command that failed and did not pass later without help."""
+    """Yield a lesson for each command that failed and did not pass later without help, and for passed checks."""
     commands = _list_commands(chunks)
-    reported: set[str] = set()
+    reported, helped = set[str](), set[str]()
     replaced: set[int] = set()
     for at, passed in enumerate(commands):
         if not passed.passed or passed.command in reported:
@@ -81,7 +84,25 @@ def find_replaced_commands(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
             yield _propose_replacement(passed, failed)
         elif (helper := _find_helper(commands, at)) is not None and helper[1].command not in reported:
             reported.add(helper[1].command)
+            helped.add(passed.command)
             yield _propose_before(passed, *helper)
+    yield from _find_passed_checks(
+        [each for each in commands if each.command not in reported | helped], chunks
+    )
+
+
+def _find_passed_checks(commands: Sequence[CommandRun], chunks: Sequence[Chunk]) -> Iterator[Proposal]:
+    """Yield a lesson for each check of the whole project that passed in two runs of the user."""
+    tops, first_runs, done = top_runs(chunks), dict[str, CommandRun](), set[str]()
+    for each in commands:
+        has_paths = any("/" in word or "." in word for word in each.intent.rest)
+        if not each.passed or each.command in done or has_paths or each.intent.purpose not in _CHECKS:
+            continue
+        first = first_runs.setdefault(each.command, each)
+        if tops[first.place.run_id] != tops[each.place.run_id]:
+            done.add(each.command)
+            says = _SAYS[each.intent.purpose].format(each.command)
+            yield _build_proposal("passed_twice", f"{says}.", (first, each), ())
 
 
 def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:

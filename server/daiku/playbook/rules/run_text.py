@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 
 from daiku.domain.chunks import Chunk, top_runs
@@ -27,6 +28,8 @@ from daiku.texts.rules.truncate import truncate_middle
 
 LONGEST = 24_000
 """Maximum length of the text in characters."""
+REPEATED = 3
+"""Number of failures in a row of one command after which a run needs a reflection."""
 SHARES = (2000, 800, 300, 120)
 """Maximum lengths of one result or message in characters; the largest one is used that fits."""
 
@@ -42,18 +45,35 @@ def select_chunks(chunks: Sequence[Chunk], run: str) -> list[Chunk]:
 
 
 def needs_reflection(chunks: Sequence[Chunk]) -> bool:
-    """Return True if an ended run failed, cited a lesson, or was corrected by the user.
+    """Return True if a run ended badly, failed repeatedly, or was corrected by the user.
 
-    It failed if its last command did, or if it did some work without completing. A command that fails before
-    others pass does not count: that is how tests are written, and rules learn from it without a model.
+    It ended badly if its last command failed, or if it did some work without completing. A red test before a
+    green one does not count, nor a cited lesson: rules learn from both without a model.
     """
     if not chunks or not isinstance(end := chunks[-1].event, RunFinished) or end.status == "cancelled":
         return False
     results = [each.event for each in chunks if isinstance(each.event, ToolResponse)]
     last_command = next((each for each in reversed(results) if each.tool == "shell/run"), None)
     failed = (end.status != "completed" and results) or (last_command is not None and not last_command.ok)
-    cites = bool(end.used_bullets) and chunks[-1].agent != GENERATOR
-    return bool(failed) or cites or any(_is_correction(each) for each in chunks)
+    return bool(failed) or _fails_repeatedly(chunks) or any(_is_correction(each) for each in chunks)
+
+
+def _fails_repeatedly(chunks: Sequence[Chunk]) -> bool:
+    """Return True if one command line failed `REPEATED` times without passing in between."""
+    commands: dict[str, str] = {}
+    failures = Counter[str]()
+    for chunk in chunks:
+        match chunk.event:
+            case ToolCallEvent(tool="shell/run", id=call, args=args):
+                commands[call] = str(args.get("command", ""))
+            case ToolResponse(tool="shell/run", id=call, ok=ok) if call in commands:
+                command = commands[call]
+                failures[command] = 0 if ok else failures[command] + 1
+                if failures[command] == REPEATED:
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _is_correction(chunk: Chunk) -> bool:
@@ -68,8 +88,6 @@ def _is_correction(chunk: Chunk) -> bool:
             return False
 
 
-GENERATOR = "generator"
-"""The agent whose every answer cites lessons; its result contains the ids already."""
 REFLECTION_AGENTS = frozenset({"reflector", "curator"})
 """Agents of a reflection. Their runs are no part of the run that they reflect on."""
 

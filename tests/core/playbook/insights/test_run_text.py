@@ -15,7 +15,14 @@ from daiku.domain.events import (
     RunStarted,
     ToolCallEvent,
 )
-from daiku.playbook.rules.run_text import LONGEST, format_run, has_reflection, needs_reflection, select_chunks
+from daiku.playbook.rules.run_text import (
+    LONGEST,
+    REPEATED,
+    format_run,
+    has_reflection,
+    needs_reflection,
+    select_chunks,
+)
 from daiku.texts.text import Text
 from tests.playbook.happened import ran
 
@@ -72,9 +79,7 @@ def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
 
 def test_a_run_is_worth_a_look_where_it_shows_something() -> None:
     assert needs_reflection(run(ran("make", 1)))
-    assert needs_reflection(run(used=("batc-00001",)))
-    cited = RunFinished(status="completed", used_bullets=("batc-00001",))
-    assert not needs_reflection(session(("r1", None, "generator", cited)))
+    assert not needs_reflection(run(used=("batc-00001",)))
     assert not needs_reflection(run(ran("make", 1), ran("make", 0)))
     assert needs_reflection(run(ran("make", 0), ran("make", 1)))
     assert needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once")))
@@ -82,6 +87,14 @@ def test_a_run_is_worth_a_look_where_it_shows_something() -> None:
     assert not needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))
     assert not needs_reflection(run(ran("make", 1))[:-1])
     assert not needs_reflection([])
+
+
+def test_repeated_failures_are_worth_a_look_and_red_tests_before_green_ones_are_none() -> None:
+    """B3.3: failures in a row of one command."""
+    red, green = ran("make", 1), ran("make", 0)
+    assert needs_reflection(run(*[red] * REPEATED, green))
+    assert not needs_reflection(run(*[red] * (REPEATED - 1), green, *[red] * (REPEATED - 1), green))
+    assert not needs_reflection(run(*(ran(f"make {n}", 1) for n in range(REPEATED)), ran("make", 0)))
 
 
 def test_a_look_on_record_is_seen_and_other_nested_runs_are_none() -> None:
