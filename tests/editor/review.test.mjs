@@ -315,7 +315,7 @@ test("before an edit is made, its changes are chosen one by one, in Japanese, in
       await workbench.statusItem(/^Ln 1,/).waitFor();
       await workbench.shot("review-before-4-in-place");
       await page.keyboard.press("Control+F6");
-      await page.locator(".quick-input-widget:visible", { hasText: "Daikuで編集: price.py:1" }).waitFor();
+      await page.locator(".quick-input-widget:visible", { hasText: "Daiku で編集: price.py:1" }).waitFor();
       await page.keyboard.type("説明を日本語に");
       await workbench.shot("review-before-5-inline-chat");
       await page.keyboard.press("Escape");

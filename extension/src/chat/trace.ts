@@ -87,7 +87,13 @@ async function press(parts: TraceParts, session: string, pressed: TracePressed):
 
 const words = (title: string): TraceWords => ({
   title,
-  columns: { name: t("Name"), tokens: t("Tokens in → out"), cost: t("Cost"), time: t("Time"), course: t("Timeline") },
+  columns: {
+    name: t("Name"),
+    tokens: t("Tokens in → out"),
+    cost: t("Cost"),
+    time: t("Duration"),
+    course: t("Timeline"),
+  },
   kinds: { agent: t("Agent"), chat: t("Model"), tool: t("Tool") },
   states: { running: t("Running"), ok: t("Done"), failed: t("Failed"), cancelled: t("Ended early") },
   errors: {

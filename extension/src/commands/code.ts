@@ -52,8 +52,8 @@ export function codeCommands(parts: CodeParts): CommandTable {
   const written: Record<string, [title: () => string, prompt: () => string]> = {
     "daiku.plan": [() => t("Plan"), () => t("What should the plan accomplish?")],
     "daiku.research": [() => t("Research"), () => t("What should Daiku research?")],
-    "daiku.generateCode": [() => t("Generate code"), () => t("What should Daiku write?")],
-    "daiku.runCommands": [() => t("Run commands"), () => t("What should Daiku run?")],
+    "daiku.generateCode": [() => t("Generate Code"), () => t("What should Daiku write?")],
+    "daiku.runCommands": [() => t("Run Commands"), () => t("What should Daiku run?")],
   };
   for (const [name, [title, prompt]] of Object.entries(written)) {
     table[name] = async (argument) => {

@@ -69,7 +69,7 @@ function stepCommands(parts: PlanParts): CommandTable {
   };
 }
 
-const CHECK = () => t("A command that must succeed, or diagnostics: path");
+const CHECK = () => t("Enter a command that must succeed, or diagnostics: path");
 
 /** What a menu hands over, else what has the focus in the tree or is selected there. */
 const nodeOf = async ({ view }: PlanTree, argument: unknown): Promise<PlanNode | undefined> =>

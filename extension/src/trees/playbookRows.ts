@@ -202,7 +202,7 @@ export function lessonText({ bullet, resting, scope }: Lesson): string {
 
 const originWords = (): Record<Bullet["origin"], string> => ({
   person: t("Written by a user."),
-  rule: t("Learned from a run by a rule."),
+  rule: t("Extracted from a run by a rule."),
   model: t("Written by a model."),
   import: t("Imported from a file."),
 });

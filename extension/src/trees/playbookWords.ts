@@ -50,7 +50,7 @@ export const verdictWords = (): Record<BulletObservation["verdict"], string> => 
 });
 
 export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
-  tainted: t("A source run read untrusted external content."),
+  tainted: t("Learned from a run that read untrusted external content."),
   rejected: t("Rejected before, then learned again from later runs."),
 });
 
@@ -60,7 +60,7 @@ export const countWords = ({ helpful, harmful }: PlaybookBullet): string =>
 const reasons = (): Record<string, string> => ({
   not_cited: t("not cited in a response"),
   nothing_shown: t("no evidence"),
-  run_cancelled: t("the run was cancelled"),
+  run_cancelled: t("the run was canceled"),
   run_failed: t("the run failed"),
   run_limited: t("the run reached a limit"),
   run_looped: t("the run looped without progress"),

@@ -167,13 +167,18 @@ describe("what waits for the person", () => {
     const [waiting] = await below();
     const [change] = await below(waiting);
     expect(await words(change)).toEqual([
-      ...["Run npm test.", "Run npm test -- --run.", "It hung.", "A source run read untrusted external content."],
+      ...[
+        "Run npm test.",
+        "Run npm test -- --run.",
+        "It hung.",
+        "Learned from a run that read untrusted external content.",
+      ],
       "Make the tests pass | source · #41",
     ]);
     const labels = (await rows(change)).map(({ accessibilityInformation }) => accessibilityInformation?.label);
     expect(labels).toEqual([
       ...["Removed: Run npm test.", "Added: Run npm test -- --run.", "Reason: It hung."],
-      ...["Note: A source run read untrusted external content.", "Learned in chat: Make the tests pass"],
+      ...["Note: Learned from a run that read untrusted external content.", "Learned in chat: Make the tests pass"],
     ]);
     expect((await rows(waiting))[0]?.collapsibleState).toBe(2);
   });

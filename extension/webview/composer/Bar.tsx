@@ -39,7 +39,7 @@ const levels = () => [
     id: "sandbox",
     icon: "package",
     name: t("Allow sandboxed commands"),
-    detail: t("Also runs sandboxed commands without network access; asks before anything else"),
+    detail: t("Also runs sandboxed commands without network access; asks before other actions"),
   },
 ];
 

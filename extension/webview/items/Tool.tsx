@@ -92,7 +92,7 @@ function noteOf({ status, decision }: ToolItem, output: string, command: boolean
     case "failed":
       return command ? "" : (output.split("\n")[0] ?? "");
     case "rejected":
-      return decision === "reject_always" ? t("You reject this always.") : t("You rejected this.");
+      return decision === "reject_always" ? t("You always reject this.") : t("You rejected this.");
     case "refused":
       return t("Blocked by Daiku's rules.");
     case "unasked":

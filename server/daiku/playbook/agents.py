@@ -110,7 +110,7 @@ REFLECTOR = Agent(
     "reflector",
     Prompt("agents/reflector"),
     part=Part(
-        label=Label("Reflector", "振り返り役"),
+        label=Label("Reflector", "振り返り担当"),
         description="looks at a run that has ended, for lessons",
         delegate=False,
         role=REFLECTION_ANSWER.role,
@@ -209,7 +209,7 @@ CURATOR = Agent(
     "curator",
     Prompt("agents/curator"),
     part=Part(
-        label=Label("Curator", "整理役"),
+        label=Label("Curator", "整理担当"),
         description="says which changes of the playbook insights come to",
         delegate=False,
         role=CURATION_ANSWER.role,

@@ -26,7 +26,7 @@ DOCUMENT = Agent(
     Prompt("agents/coordinator"),
     tools=("agent/handoff", "document/*"),
     part=Part(
-        label=Label("Document", "文書"),
+        label=Label("Document writer", "文書担当"),
         description="revises a document by draft, style, reference, guard and evaluation",
         delegate=False,
         repeats=True,

@@ -77,7 +77,7 @@ LESSONS = Agent(
     "lessons",
     Prompt("agents/lessons"),
     part=Part(
-        label=Label("Lessons", "教訓"),
+        label=Label("Lesson writer", "教訓の作成担当"),
         description="draws lessons for writers from judgements of texts",
         delegate=False,
         role=ANSWER.role,

@@ -268,17 +268,17 @@ def _find_folder(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, li
 GIT_TOOLS = (
     Tool(
         "git/status", "read", StatusArgs, status, parallel=True,
-        face=Face("source-control", Label("Git status", "Gitの状態"), answer="size"),
+        face=Face("source-control", Label("Git status", "Git の状態"), answer="size"),
         description="Show the branch and which files are staged, changed or untracked.",
     ),
     Tool(
         "git/diff", "read", DiffArgs, diff, parallel=True,
-        face=Face("diff-multiple", Label("Git diff", "Gitの差分"), "{paths|ref}", answer="size"),
+        face=Face("diff-multiple", Label("Git diff", "Git の差分"), "{paths|ref}", answer="size"),
         description="Show changes as a diff; of the working tree where nothing else is said.",
     ),
     Tool(
         "git/log", "read", LogArgs, log, parallel=True,
-        face=Face("history", Label("Git log", "Gitの履歴"), "{paths|ref}", answer="size"),
+        face=Face("history", Label("Git log", "Git の履歴"), "{paths|ref}", answer="size"),
         description="List commits, the newest first, with their authors and dates.",
     ),
 )  # fmt: skip
