@@ -12,23 +12,13 @@ from typing import TYPE_CHECKING
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import (
-    ApprovalGiven,
-    Event,
-    MessageEvent,
-    Notice,
-    Restored,
-    Review,
-    RunFinished,
-    RunStarted,
-    ToolResponse,
-)
+from daiku.domain.events import Event, Notice, Restored, Review, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import Bullet, Reflected
+from daiku.playbook.rules.run_text import is_correction
 from daiku.playbook.unlearnt import REFLECTION_TABLE, PendingRuns
 from daiku.run.live import LiveRun
 from daiku.run.recorded.history import starts_of
 from daiku.run.recorded.stored_run import add_to_record
-from daiku.run.rules.state.state import PERSON
 from daiku.run.services import RunServices
 from daiku.texts.text import text
 
@@ -306,21 +296,12 @@ def may_teach(chunks: Sequence[Chunk]) -> bool:
         match chunk.event:
             case RunStarted(lessons=lessons) if lessons or (ended and chunk.parent is None):
                 return True
-            case (
-                ToolResponse(tool="shell/run", ok=False)
-                | Restored()
-                | Review(decision="reject")
-                | Reflected()
-            ):
-                return True
-            case MessageEvent(role="user", agent=agent) if agent == PERSON:
-                return True
-            case ApprovalGiven(unattended=False) as given if given.feedback or given.decision.startswith(
-                "reject"
-            ):
+            case ToolResponse(tool="shell/run", ok=False) | Reflected():
                 return True
             case RunFinished() if chunk.parent is None:
                 ended = True
+            case _ if is_correction(chunk):
+                return True
             case _:
                 pass
     return False

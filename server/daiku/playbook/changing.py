@@ -274,27 +274,15 @@ class PlaybookTransaction:
         return get_meaning(self.db, self.playbook, state.bullet.id, state.version)
 
     def _log(self, delta: Delta, undo_data: str, applied: int) -> None:
-        is_found_by_number = (
-            delta.type == "add" and delta.status == "applied"
-        )  # then it needs no entry in the index of bullets
-        row = (
-            self.playbook,
-            self.revision,
-            delta.status,
-            "" if is_found_by_number else delta.bullet_id,
-            applied,
-        )
+        # An applied addition is found by its number: it needs no entry in the index of bullets.
+        bullet = "" if delta.type == "add" and delta.status == "applied" else delta.bullet_id
+        row = (self.playbook, self.revision, delta.status, bullet, applied)
         self.db.write(tables.ADD_DELTA, (*row, delta.model_dump_json(exclude_defaults=True), undo_data))
         self._log_merged(delta, self.revision)
 
     def _update_log(self, number: int, delta: Delta, undo_data: str, applied: int) -> None:
-        row = (
-            delta.status,
-            delta.bullet_id,
-            applied,
-            delta.model_dump_json(exclude_defaults=True),
-            undo_data,
-        )
+        data = delta.model_dump_json(exclude_defaults=True)
+        row = (delta.status, delta.bullet_id, applied, data, undo_data)
         self.db.write(tables.CHANGE_DELTA, (*row, self.playbook, number))
         self._log_merged(delta, number)
 

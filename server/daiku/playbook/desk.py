@@ -40,7 +40,6 @@ from daiku.trace.journal import Journal
 from daiku.trace.stores import open_stores
 
 if TYPE_CHECKING:
-    from daiku.app import App
     from daiku.playbook.repository import PlaybookStores
     from daiku.playbook.search import PlaybookSearch
     from daiku.playbook.store import PlaybookStore
@@ -311,18 +310,19 @@ def require_applied(outcome: Delta | ChangeRefusal) -> Delta:
     raise build_usage_error(outcome.message)
 
 
-def build_desk(app: App, language: str) -> PlaybookDesk:
-    """Return the playbooks of an app's database, for a user of this language.
+def build_desk(
+    config: Config, journal: Journal, folders: tuple[Path, ...], language: str, *, trusted: bool
+) -> PlaybookDesk:
+    """Return the playbooks of these folders in a journal's database, for a user of this language.
 
     The repository of an untrusted folder is not read: its files could claim to be another one.
     """
     from daiku.playbook.repository import open_playbooks  # when used
 
-    trusted = app.runs.services.trusted
-    playbooks = open_playbooks(app.journal.database, app.workspace.roots if trusted else ())
-    redact = Redactor(secrets_of(app.config, os.environ))
-    get_search = search_factory(app.config)
-    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, get_search, trusted, language)
+    playbooks = open_playbooks(journal.database, folders if trusted else ())
+    redact = Redactor(secrets_of(config, os.environ))
+    get_search = search_factory(config)
+    return PlaybookDesk(playbooks, config.playbook, journal, redact, get_search, trusted, language)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from daiku.domain.base import Localizable, Wire
-from daiku.domain.errors import Failure, UsageError
+from daiku.domain.errors import UsageError
 from daiku.domain.playbook import Bullet, Delta, PlaybookScope
-from daiku.playbook.desk import PlaybookDesk, require_applied
+from daiku.playbook.desk import PlaybookDesk, build_usage_error, require_applied
 from daiku.playbook.rules.sections import (
     MOST_COUNTED,
     build_slug,
@@ -34,7 +34,7 @@ from daiku.playbook.rules.textform import (
 )
 from daiku.playbook.tables import replace_unstorable
 from daiku.texts.rules.visible import drop_hidden
-from daiku.texts.text import NO_TEXT, Text, text
+from daiku.texts.text import Text, text
 from daiku.workspace.repository import may_be_repository
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def import_playbook(
     from daiku.playbook.rules.changes import check_text  # when used
 
     if not desk.trusted:
-        raise _build_error(text("playbook.untrusted"))
+        raise build_usage_error(text("playbook.untrusted"))
     form, read = _parse(content)
     refusals = {
         at: refusal.message
@@ -176,23 +176,23 @@ def read_file(path: Path) -> str:
     """Return the text of a file. Raises UsageError."""
     try:
         if path.exists() and not path.is_file():
-            raise _build_error(text("playbook.file_no_file", path=str(path)))
+            raise build_usage_error(text("playbook.file_no_file", path=str(path)))
         if path.stat().st_size > LARGEST:
-            raise _build_error(text("playbook.file_large", path=str(path), most=LARGEST))
+            raise build_usage_error(text("playbook.file_large", path=str(path), most=LARGEST))
         return decode_text(path.read_bytes(), str(path))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else ""
-        raise _build_error(text("playbook.file_unread", path=str(path), why=why or str(error))) from None
+        raise build_usage_error(text("playbook.file_unread", path=str(path), why=why or str(error))) from None
 
 
 def decode_text(data: bytes, name: str) -> str:
     """Decode the content of `name`. Raises UsageError."""
     if len(data) > LARGEST:
-        raise _build_error(text("playbook.file_large", path=name, most=LARGEST))
+        raise build_usage_error(text("playbook.file_large", path=name, most=LARGEST))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _build_error(text("playbook.file_utf8", path=name)) from None
+        raise build_usage_error(text("playbook.file_utf8", path=name)) from None
 
 
 async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> ReviewReason | None:
@@ -248,7 +248,9 @@ def _parse(content: str) -> tuple[PlaybookForm, ReadText]:
             form, read = "agents", read_agents(content)
     except UnreadableText as error:
         raise (
-            _build_error(text("playbook.file_json", why=error.place)) if error.place else _refuse_empty_file()
+            build_usage_error(text("playbook.file_json", why=error.place))
+            if error.place
+            else _refuse_empty_file()
         ) from None
     if not read.bullets and start and form != "json":
         raise _refuse_empty_file()
@@ -256,7 +258,7 @@ def _parse(content: str) -> tuple[PlaybookForm, ReadText]:
 
 
 def _refuse_empty_file() -> UsageError:
-    return _build_error(text("playbook.file_nothing"), text("playbook.file_forms"))
+    return build_usage_error(text("playbook.file_nothing"), text("playbook.file_forms"))
 
 
 def _redact(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
@@ -280,10 +282,6 @@ def _redact(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
 
 def _check_time(time: str) -> str:
     return time if len(time) <= 40 and all(char in "0123456789-:.TZ+" for char in time) else ""
-
-
-def _build_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
-    return UsageError(Failure(kind="usage", message=message, hint=hint))
 
 
 def _find_new(

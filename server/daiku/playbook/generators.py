@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from daiku.app import App
 from daiku.dataclass import dataclass
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery
@@ -24,6 +23,7 @@ from daiku.playbook.generate import (
 )
 from daiku.playbook.playbooks import Playbooks
 from daiku.prompts import Prompts
+from daiku.run.services import RunServices
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
 
@@ -121,14 +121,14 @@ class GeneratorFactory:
         return Redactor(secrets_of(self.config, os.environ))(message)
 
 
-def get_playbooks(app: App) -> GeneratorPlaybooks:
-    """Return the playbooks of the app's workspace and user, as its runs use them."""
-    playbooks = app.runs.services.playbooks
+def get_playbooks(services: RunServices) -> GeneratorPlaybooks:
+    """Return the playbooks of the workspace and the user, as runs use them."""
+    playbooks = services.playbooks
     return GeneratorPlaybooks(playbooks if isinstance(playbooks, Playbooks) else None)
 
 
-def build_generators(app: App, playbooks: GeneratorPlaybooks, language: str) -> GeneratorFactory:
+def build_generators(services: RunServices, playbooks: GeneratorPlaybooks, language: str) -> GeneratorFactory:
     """Return a factory of Generators that read `playbooks`, and the templates of a trusted workspace."""
     return GeneratorFactory(
-        app.config, playbooks, playbooks, prompts=app.runs.services.prompts, language=language
+        services.config, playbooks, playbooks, prompts=services.prompts, language=language
     )

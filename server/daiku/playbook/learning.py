@@ -75,18 +75,14 @@ def learn_from(
     proposals = merge_proposals(add_misleading_lessons(redacted_lessons, chunks), alike)
     new = [each for each in proposals if (each.why, each.evidence[-1]) not in learned]
     before, decided = store.load(), [each for each in earlier if each.status != "applied"]
-    confirmed_changes, new_changes = (
-        find_confirmed(new, decided, alike),
-        curate(new, before, alike, decided=decided),
-    )
+    confirmed_changes = find_confirmed(new, decided, alike)
+    new_changes = curate(new, before, alike, decided=decided)
     if not confirmed_changes and not new_changes:
         return ()
     needs_no_review = _review_filter(learn, allows)
     if outside or is_tainted(chunks):
-        new_changes, confirmed_changes = (
-            tuple(each.model_copy(update={"doubts": ("tainted",)}) for each in new_changes),
-            [],
-        )
+        new_changes = tuple(each.model_copy(update={"doubts": ("tainted",)}) for each in new_changes)
+        confirmed_changes = []
     changes = [_apply_or_propose(store, each, needs_no_review) for each in new_changes]
     changes += _accept(store, confirmed_changes, needs_no_review)
     is_small = len(before.bullets) <= FEW

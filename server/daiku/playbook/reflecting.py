@@ -18,7 +18,15 @@ from daiku.domain.held import CurationOperation, Lesson, Reflected, Reflection
 from daiku.domain.messages import OWN_KEY, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.guard.rules.redact import redact_encoded
-from daiku.playbook.agents import (
+from daiku.playbook.rules import run_text
+from daiku.run.live import LiveRun
+from daiku.run.rules.budget import Budget
+from daiku.run.rules.outside import FoundLesson
+from daiku.run.run_budget import Metered, RunBudget
+from daiku.run.services import RunServices
+from daiku.team.agent import Agent
+from daiku.team.drafting.answer_form import AnswerForm
+from daiku.team.drafting.run_reflection import (
     CURATION_ANSWER,
     CURATOR,
     REFLECTION_ANSWER,
@@ -28,14 +36,6 @@ from daiku.playbook.agents import (
     parse_operations,
     parse_reflection,
 )
-from daiku.playbook.rules import run_text
-from daiku.run.live import LiveRun
-from daiku.run.rules.budget import Budget
-from daiku.run.rules.outside import FoundLesson
-from daiku.run.run_budget import Metered, RunBudget
-from daiku.run.services import RunServices
-from daiku.team.agent import Agent
-from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.role import stream_role_reply
 from daiku.team.system_prompt import render_system_prompt
 from daiku.texts.text import text
@@ -209,7 +209,8 @@ class Reflections:
     async def _get_answer(self, agent_run: _AgentRun, request: str, form: AnswerForm[F]) -> F:
         """Return the agent's answer. Raises DaikuError if there is none, or if it is unreadable."""
         role = form.role
-        native = agent_run.model.model.tool_protocol == "native"
+        tool_protocol = agent_run.model.model.tool_protocol
+        native = tool_protocol == "native"
         tools = role.tools if native else ()
         complete_request = ModelRequest(
             model="",
@@ -225,9 +226,7 @@ class Reflections:
             tools=tools,
             max_output=MOST_OUTPUT,
         )
-        protocol = (
-            None if agent_run.model.model.tool_protocol == "native" else agent_run.model.model.tool_protocol
-        )
+        protocol = None if native else tool_protocol
         async for event in stream_role_reply(role, complete_request, agent_run.ask, protocol=protocol):
             if isinstance(event, Reply) and isinstance(answer := event.message.opaque.get(OWN_KEY), dict):
                 redacted = redact_encoded(json.dumps(answer, ensure_ascii=False), self.services.redact)

@@ -17,6 +17,11 @@ from daiku.texts.rules.patterns import lazy
 Row: TypeAlias = tuple[Any, ...]
 _UNSTORABLE = lazy("[\x00\ud800-\udfff]")
 _DELTA_ID = lazy("[ru][0-9]{1,18}")
+_BULLET_FIELDS = (
+    *("id", "section", "content", "keywords", "helpful", "harmful", "active", "origin"),
+    *("created_at", "updated_at"),
+)
+"""Columns that are fields of a bullet."""
 
 
 class StoredVector(NamedTuple):
@@ -48,40 +53,16 @@ def parse_undo_data(data: str) -> UndoData:
 
 def read_state(row: Row) -> BulletState:
     """Return the state of the bullet in a row."""
-    (
-        name,
-        section,
-        content,
-        keywords,
-        helpful,
-        harmful,
-        active,
-        origin,
-        created,
-        updated,
-        version,
-        into,
-        gone,
-    ) = row
-    bullet = Bullet(
-        id=name,
-        section=section,
-        content=content,
-        keywords=tuple(from_json(keywords)) if keywords != "[]" else (),
-        helpful=helpful,
-        harmful=harmful,
-        active=bool(active),
-        origin=origin,
-        created_at=created,
-        updated_at=updated,
-    )
-    return BulletState(bullet, version, into, bool(gone))
+    values = dict(zip(_BULLET_FIELDS, row, strict=False))
+    keywords = values["keywords"]
+    values |= {"keywords": () if keywords == "[]" else tuple(from_json(keywords)), "active": bool(row[6])}
+    version, merged_into, gone = row[len(_BULLET_FIELDS) :]
+    return BulletState(Bullet(**values), version, merged_into, bool(gone))
 
 
 def to_bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
     """Return the row of a new bullet. Its counters are those that an import brings."""
     b = state.bullet
-    keywords = to_json(b.keywords).decode() if b.keywords else "[]"
     return (
         *(
             playbook,
@@ -89,13 +70,12 @@ def to_bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
             revision,
             b.section,
             b.content,
-            keywords,
+            _pack_keywords(b),
             b.helpful,
             b.harmful,
             int(b.active),
-            b.origin,
         ),
-        *(b.created_at, b.updated_at, state.version, state.merged_into, int(state.is_deleted)),
+        *(b.origin, b.created_at, b.updated_at, state.version, state.merged_into, int(state.is_deleted)),
         *(b.helpful, b.harmful, revision),
     )
 
@@ -103,11 +83,14 @@ def to_bullet_row(playbook: int, state: BulletState, revision: int) -> Values:
 def to_changed_row(playbook: int, state: BulletState, revision: int) -> Values:
     """Return the changed columns of a bullet. Counters are updated separately."""
     b = state.bullet
-    keywords = to_json(b.keywords).decode() if b.keywords else "[]"
     return (
-        *(b.section, b.content, keywords, int(b.active), b.updated_at),
+        *(b.section, b.content, _pack_keywords(b), int(b.active), b.updated_at),
         *(state.version, state.merged_into, int(state.is_deleted), revision, playbook, b.id),
     )
+
+
+def _pack_keywords(bullet: Bullet) -> str:
+    return to_json(bullet.keywords).decode() if bullet.keywords else "[]"
 
 
 def parse_delta(data: str) -> Delta:
@@ -125,16 +108,9 @@ def read_observation(row: Row) -> Observation:
     )
 
 
-def to_observation_row(playbook: int, observation: Observation) -> Values:
-    return (
-        playbook,
-        observation.bullet,
-        observation.run,
-        observation.verdict,
-        replace_unstorable(observation.why),
-        observation.session,
-        observation.seq,
-    )
+def to_observation_row(playbook: int, observed: Observation) -> Values:
+    why = replace_unstorable(observed.why)
+    return playbook, observed.bullet, observed.run, observed.verdict, why, observed.session, observed.seq
 
 
 def format_delta_id(scope: PlaybookScope, number: int) -> str:
@@ -247,10 +223,7 @@ GIVE_NUMBER = (
 )
 """Reserve all numbers up to this one."""
 
-_COLUMNS = (
-    "id, section, content, keywords, helpful, harmful, active, origin, created_at, updated_at, version, merged_into,"
-    " gone"
-)
+_COLUMNS = ", ".join((*_BULLET_FIELDS, "version", "merged_into", "gone"))
 BULLETS = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND gone = 0 ORDER BY added"  # noqa: S608  # constants
 BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?"  # noqa: S608  # constants
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
-from daiku.playbook.agents import CURATOR, REFLECTOR
 from daiku.run.rules.verdict import unfinished
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.coder import CODER
@@ -21,6 +20,7 @@ from daiku.team.drafting.document import DOCUMENT
 from daiku.team.drafting.draft import DRAFT, SECTIONS
 from daiku.team.drafting.evaluator import EVAL
 from daiku.team.drafting.reflection import LESSONS, REFLECTION
+from daiku.team.drafting.run_reflection import CURATOR, REFLECTOR
 from daiku.team.drafting.style import STYLE
 from daiku.team.drafting.tool_stage import GUARD, REFERENCE
 from daiku.team.part import Machine, Part, Stage

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from pydantic import BaseModel
 
-from daiku.playbook.agents import CurationVariables, ReflectionVariables
 from daiku.team.agent import Prompt
 from daiku.team.coding.coder import CodeVariables
 from daiku.team.coding.item_request import ItemVariables
@@ -20,6 +19,7 @@ from daiku.team.drafting.draft import SectionsVariables
 from daiku.team.drafting.evaluator import EvaluationVariables
 from daiku.team.drafting.part_request import PartVariables
 from daiku.team.drafting.reflection import LessonsVariables
+from daiku.team.drafting.run_reflection import CurationVariables, ReflectionVariables
 from daiku.team.system_prompt import NoVariables, SystemVariables
 from daiku.team.table import ALL_AGENTS
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from daiku.memory.tool import MEMORY_FACES
-from daiku.playbook.tool import PLAYBOOK_FACES, build_playbook_tools
 from daiku.run.rules.outside import Advises, Terminals
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.documents.tools import build_document_tools
@@ -25,6 +24,7 @@ from daiku.tools.tool import Tool
 from daiku.tools.web import Web, build_web_tools
 from daiku.tools.web.cache import WebCache
 from daiku.tools.work.handoff import EXPLORE_TOOLS, build_handoff_tools
+from daiku.tools.work.lessons import PLAYBOOK_FACES, build_playbook_tools
 from daiku.tools.work.plan import PLAN_TOOLS, TASK_TOOLS, TODO_TOOLS
 
 

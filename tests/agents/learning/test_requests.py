@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from daiku.domain.held import Lesson, Reflection
-from daiku.playbook.agents import (
+from daiku.run.rules.outside import FoundLesson
+from daiku.team.drafting.run_reflection import (
     LONGEST_INSIGHT,
     MOST_INSIGHTS,
     MOST_OPERATIONS,
@@ -18,7 +19,6 @@ from daiku.playbook.agents import (
     parse_operations,
     parse_reflection,
 )
-from daiku.run.rules.outside import FoundLesson
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"

@@ -9,7 +9,11 @@ from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.playbook import LearntFrom
-from daiku.playbook.rules.intents import (
+from daiku.playbook.rules.proposals import Proposal, Taught
+from daiku.team.rules.proof.check_strength import count_tests, is_test_command
+from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
+from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code
+from daiku.team.rules.proof.intents import (
     Intent,
     asks_for_less,
     differ_in_folder,
@@ -17,10 +21,6 @@ from daiku.playbook.rules.intents import (
     find_intent,
     have_same_intent,
 )
-from daiku.playbook.rules.proposals import Proposal, Taught
-from daiku.team.rules.proof.check_strength import count_tests, is_test_command
-from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
-from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code
 from daiku.texts.rules.patterns import lazy
 
 NEAR = 8
@@ -125,19 +125,10 @@ def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:
                 place = LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
                 if _is_uninformative(command) or (code == 0 and _has_run_nothing(command, response)):
                     continue
-                is_wrong_call = code in CANNOT_RUN or (code != 0 and _has_output(_WRONG_CALL, response))
-                lacks_file = code != 0 and not is_wrong_call and _has_output(_NO_FILE, response)
-                ran = CommandRun(
-                    command,
-                    intent,
-                    call_chunk.seq,
-                    place,
-                    code == 0,
-                    is_wrong_call or lacks_file,
-                    lacks_file,
-                    edits,
-                )
-                commands.append(ran)
+                wrong = code in CANNOT_RUN or (code != 0 and _has_output(_WRONG_CALL, response))
+                lacks_file = code != 0 and not wrong and _has_output(_NO_FILE, response)
+                judged = (code == 0, wrong or lacks_file, lacks_file, edits)
+                commands.append(CommandRun(command, intent, call_chunk.seq, place, *judged))
             case _:
                 pass
     return commands

@@ -55,7 +55,7 @@ def needs_reflection(chunks: Sequence[Chunk]) -> bool:
     results = [each.event for each in chunks if isinstance(each.event, ToolResponse)]
     last_command = next((each for each in reversed(results) if each.tool == "shell/run"), None)
     failed = (end.status != "completed" and results) or (last_command is not None and not last_command.ok)
-    return bool(failed) or _fails_repeatedly(chunks) or any(_is_correction(each) for each in chunks)
+    return bool(failed) or _fails_repeatedly(chunks) or any(is_correction(each) for each in chunks)
 
 
 def _fails_repeatedly(chunks: Sequence[Chunk]) -> bool:
@@ -76,7 +76,8 @@ def _fails_repeatedly(chunks: Sequence[Chunk]) -> bool:
     return False
 
 
-def _is_correction(chunk: Chunk) -> bool:
+def is_correction(chunk: Chunk) -> bool:
+    """Return True if the user rejected, undid, or said something during a run."""
     match chunk.event:
         case Restored() | Review(decision="reject"):
             return True

@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.guard.rules.commands.bash import read_script
 from daiku.guard.rules.commands.judge import LOOKING, read_only
-from daiku.playbook.rules.intents import NAMES_ONLY, Intent, asks_for_less, find_intent
 from daiku.team.rules.proof.attempts import Attempts
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
 from daiku.team.rules.proof.checks import can_discard_exit_code
 from daiku.team.rules.proof.evidence import Evidence, normalize_command
 from daiku.team.rules.proof.failures import is_missing, is_same_work
+from daiku.team.rules.proof.intents import NAMES_ONLY, Intent, asks_for_less, find_intent
 from daiku.texts.rules.patterns import lazy
 
 CheckState = Literal["passed", "failed", "unknown", "running"]

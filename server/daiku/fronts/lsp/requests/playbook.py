@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from daiku import api
@@ -54,7 +55,9 @@ async def _client_desk(c: ClientConnection) -> PlaybookDesk:
     app = await c.app()
     cached = _DESKS.get(c)
     if cached is None or cached[0] is not app:
-        desk = await asyncio.to_thread(build_desk, app, c.protocol.language)  # asks git
+        build = partial(build_desk, trusted=app.runs.services.trusted)
+        roots, language = app.workspace.roots, c.protocol.language
+        desk = await asyncio.to_thread(build, app.config, app.journal, roots, language)  # asks git
         cached = _DESKS[c] = (app, desk)
     return cached[1]
 

@@ -194,8 +194,8 @@ async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
     from daiku.playbook.generators import build_generators, get_playbooks  # when used
 
     app = await c.app()
-    playbooks = get_playbooks(app)
-    agent = build_generators(app, playbooks, c.protocol.language).generator_agent(
+    playbooks = get_playbooks(app.runs.services)
+    agent = build_generators(app.runs.services, playbooks, c.protocol.language).generator_agent(
         _GeneratorRun(playbooks, c, p)
     )
     trajectory = await agent.arun(p.query, p.dataset)
