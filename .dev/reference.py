@@ -205,7 +205,7 @@ INCLUDED = {
     "security": "SECURITY.md",
     "changelog": "CHANGELOG.md",
     "contributing": "CONTRIBUTING.md",
-    "server": "server/README.md",
+    "architecture": "server/README.md",
     "decisions": "server/DECISIONS.md",
     "deploy": "server/ship/README.md",
 }
@@ -213,27 +213,10 @@ INCLUDED = {
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)]*)\)")
 
 
-_RECIPES = re.compile(r"^## How to (?:add|extend)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-"""The section of the architecture that is a page of its own."""
-
-
 def _included(name: str) -> str:
     """Return a file of the repository without its title. Its links to other files become text."""
     text = (ROOT / INCLUDED[name]).read_text(encoding="utf-8")
     return _LINK.sub(r"\1", text.partition("\n")[2])
-
-
-def architecture() -> str:
-    """Return the server's README without its recipes."""
-    return _RECIPES.sub("", _included("server"))
-
-
-def extend() -> str:
-    """Return the recipes of the server's README. Raises ValueError if there are none."""
-    found = _RECIPES.search(_included("server"))
-    if found is None:
-        raise ValueError(f"{INCLUDED['server']} has no section 'How to add …'")
-    return found[1]
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -245,8 +228,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "types": types,
     "executed": executed,
     "routes": routes,
-    "architecture": architecture,
-    "extend": extend,
 }
 _MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""A copy of the project in which something is added as the README says it, and looked at by its own tests."""
+"""A copy of the project in which something is added as docs/develop/extend.md says it, and looked at by its own tests."""
 
 from __future__ import annotations
 

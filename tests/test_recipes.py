@@ -1,4 +1,4 @@
-"""Adding a tool, an agent, an event, a method, a sentence as the README says; and what catches each gap."""
+"""Adding a tool, an agent, an event, a method, a sentence as docs/develop/extend.md says; and what catches each gap."""
 
 from __future__ import annotations
 

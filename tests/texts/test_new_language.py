@@ -1,4 +1,4 @@
-"""Adding a language as the README says it, one file a side, in a scratch copy; and what catches each gap."""
+"""Adding a language as docs/develop/extend.md says it, one file a side, in a scratch copy; and what catches each gap."""
 
 from __future__ import annotations
 
