@@ -89,7 +89,7 @@ async def test_memory_is_told_off_or_with_its_store_and_what_it_compares(built: 
 async def test_a_memory_whose_model_for_meanings_cannot_be_asked_says_why(built: Built) -> None:
     app = built(memory={"enabled": True, "embedder": "openai/text-embedding-3-small"})
     told = await found(app, "memory")
-    assert (told.state, "Words are compared for now" in told.what, "OPENAI_API_KEY" in told.mend) == (
+    assert (told.state, "It compares words for now" in told.what, "OPENAI_API_KEY" in told.mend) == (
         "note",
         True,
         True,
@@ -128,8 +128,8 @@ async def test_a_collector_that_answers_is_good_and_whether_content_goes_there_i
         without = await found(built(trace={"otlp_endpoint": collected.address}), "trace")
         content = await found(built(trace={"otlp_endpoint": collected.address, "content": True}), "trace")
     assert (without.state, content.state) == ("good", "good")
-    assert without.what == f"Traces go to {collected.address}/v1/traces, without what was said"
-    assert content.what == f"Traces go to {collected.address}/v1/traces, with what was said"
+    assert without.what == f"Traces are sent to {collected.address}/v1/traces, without message content"
+    assert content.what == f"Traces are sent to {collected.address}/v1/traces, with message content"
     assert "会話の内容は送りません" in render(without.what, "ja")
 
 
@@ -138,7 +138,7 @@ async def test_a_collector_that_is_not_there_is_a_note_that_says_why(built: Buil
     address = dead_address(scheme).replace("://", "://ann:hidden-word@")
     told = await found(built(trace={"otlp_endpoint": address}), "trace")
     assert told.state == "note"
-    assert "It does not take them now:" in told.what
+    assert "The collector does not accept traces now:" in told.what
     assert "trace.otlp_endpoint" in told.mend
     assert "hidden-word" not in told.model_dump_json()
 
@@ -157,7 +157,7 @@ async def on_work(app: App, language: str = "en") -> list[tuple[str, str, str]]:
 
 async def test_without_a_forge_it_is_told_how_to_name_one(built: Built) -> None:
     [(state, what, mend)] = await on_work(built())
-    assert (state, "no repository of a forge is named" in what, "gitlab.projects" in mend) == (
+    assert (state, "no GitHub or GitLab repository is configured" in what, "gitlab.projects" in mend) == (
         "good",
         True,
         True,
@@ -198,9 +198,9 @@ async def test_a_forge_that_answers_is_told_with_what_waits_there_and_that_no_co
     forge, commands = await on_work(app)
     assert forge[:2] == (
         "good",
-        f"Work items from GitLab ({gitlab_forge.api_url}): 1 to be worked in group/name",
+        f"Work items from GitLab ({gitlab_forge.api_url}): 1 to process in group/name",
     )
-    assert (commands[0], "no commands are run" in commands[1]) == ("note", True)
+    assert (commands[0], "commands are not run" in commands[1]) == ("note", True)
 
 
 async def test_a_repository_that_is_not_there_is_told_by_its_name_beside_those_that_answer(
@@ -214,6 +214,6 @@ async def test_a_repository_that_is_not_there_is_told_by_its_name_beside_those_t
     answered, wrong = await on_work(app)
     assert answered[:2] == (
         "good",
-        f"Work items from GitLab ({gitlab_forge.api_url}): 0 to be worked in group/name",
+        f"Work items from GitLab ({gitlab_forge.api_url}): 0 to process in group/name",
     )
     assert (wrong[0], "group/nmae" in wrong[1], "group/name" in wrong[1]) == ("bad", True, False)

@@ -273,7 +273,7 @@ async def test_a_proposed_plan_is_shown_step_by_step(workspace: Path, script: Sc
 async def test_an_empty_prompt_is_refused(workspace: Path, script: Script) -> None:
     script({"text": "x"})
     async with connected() as pair:
-        with pytest.raises(RequestError, match="nothing in the prompt"):
+        with pytest.raises(RequestError, match="The prompt is empty"):
             await pair.prompt(await pair.new(workspace), "  ")
 
 

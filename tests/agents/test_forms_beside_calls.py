@@ -39,10 +39,10 @@ FORMS = [
     ("runner", '実行します。{"commands": ["touch ran"]}', "shell/run"),
 ]
 BROKEN = [
-    ("planner", "Project Name: p\nPlan:\n- [ ] Step 1: a", "lacks"),
+    ("planner", "Project Name: p\nPlan:\n- [ ] Step 1: a", "the plan is missing"),
     ("researcher", '{"queries": "q"}', '"queries" must be a list'),
-    ("coder", "File: `b.py`:\n```py\nx = 1\n", "never closed"),
-    ("runner", '{"commands": [1]}', '"commands" must be a text'),
+    ("coder", "File: `b.py`:\n```py\nx = 1\n", "code fence is not closed"),
+    ("runner", '{"commands": [1]}', 'item 1 of "commands" must be a string'),
 ]
 WORDS = [
     ("planner", "I look around first."),

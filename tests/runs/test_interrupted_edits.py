@@ -23,10 +23,10 @@ PATCH = "\n".join(
 SCRIPT = ({"calls": [{"tool": "files/patch", "args": {"patch": PATCH}}]}, {"text": "I changed both files."})
 NOT_MADE, MADE, PARTLY = (
     "before it changed a file",
-    "the files show it",
+    "the files contain it",
     "Changed: a.txt. Not changed: b.txt.",
 )
-UNKNOWN = "how far it got is not known"
+UNKNOWN = "it is unknown how far it got"
 
 
 class World:

@@ -263,7 +263,7 @@ async def test_that_old_ones_went_is_said(folder: Path, workspace: Path) -> None
         assert (await registry.call(call, context)).ok
     told = [e.text for e in events if isinstance(e, Notice)]
     assert told
-    assert "old checkpoints went" in told[0]
+    assert "old checkpoints because checkpoint storage was full" in told[0]
 
 
 async def test_what_a_forgotten_session_kept_goes_with_it_but_not_what_others_hold(

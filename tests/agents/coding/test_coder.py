@@ -79,7 +79,7 @@ def test_each_block_is_one_whole_file() -> None:
 def test_of_a_path_given_twice_the_last_counts_with_a_warning() -> None:
     reply = read("File: `a.py`:\n```py\none\n```\nFile: `a.py`:\n```py\ntwo\n```\n")
     assert [c.args for c in reply.calls] == [{"path": "a.py", "content": "two\n"}]
-    assert "Note: a.py: given twice, the last one counts" in reply.text
+    assert "Note: a.py: given twice; the last one is used" in reply.text
 
 
 def test_braces_in_code_are_no_json() -> None:
@@ -120,7 +120,7 @@ def test_a_file_whose_end_is_not_certain_leaves_all_files_unwritten() -> None:
 
 def test_a_file_outside_the_wrapper_is_told_and_the_reply_is_not_finished() -> None:
     reply = read("~~~\nFile: `t1.py`:\n```py\n1\n```\n~~~\nAnd the test:\nFile: `t2.py`:\n```py\n2\n```\n")
-    assert "Note: t2.py: outside the ~~~" in reply.text
+    assert "Note: t2.py: ignored, because it is outside the ~~~ block" in reply.text
     done = ToolMessage(call_id=reply.calls[0].id, tool="files/write", ok=True, text="written")
     assert CODE.after_calls((*ASKED, reply, done)) is None
 
@@ -144,7 +144,7 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
 
 
 def test_a_block_that_never_ends_is_told() -> None:
-    assert "never closed" in problem("File: `a.py`:\n```py\nx = 1\n")
+    assert "code fence is not closed" in problem("File: `a.py`:\n```py\nx = 1\n")
 
 
 def test_of_a_reply_that_was_cut_off_the_whole_files_count() -> None:
@@ -198,7 +198,7 @@ def test_a_path_out_of_the_project_is_left_out_with_a_warning(path: str) -> None
     [made] = found.calls
     assert made.tool == "files/patch"
     assert parse_file_blocks(str(made.args["patch"])).files == {"a": "a\n", "..c": "..c\n"}
-    assert f"{path} leads out of the project" in found.text
+    assert f"{path} leads outside the project" in found.text
     assert calls(blocks("a", path)) == [("files/write", {"path": "a", "content": "a\n"})]
 
 
@@ -259,7 +259,7 @@ async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, p
     told = [m for m in state.conversation.messages if isinstance(m, ToolMessage)]
     left_out = ".." in path
     assert [m.ok for m in told] == ([True] if left_out else [True, False, True]), "the others are written"
-    assert any(f"{path} leads out of the project" in text for text in said(watch)) == left_out
+    assert any(f"{path} leads outside the project" in text for text in said(watch)) == left_out
     assert {p.name for p in tmp_path.iterdir()} <= {"project", "home", "script.jsonl"}
     assert not Path("/tmp/daiku-out").exists()
     assert (project / "in.txt").read_text() == "y\n"

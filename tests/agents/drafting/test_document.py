@@ -96,7 +96,7 @@ async def test_a_draft_that_stays_wrong_is_given_up_and_nothing_is_changed(revis
     assert result.status == "failed"
     assert result.error is not None
     assert result.error.kind == "format"
-    assert "depth 0" in result.error.hint
+    assert "depth to 0" in result.error.hint
     assert revising.text() == old
     assert revising.stages() == ["draft"]
     assert revising.events("edit") == []
@@ -195,7 +195,7 @@ async def test_instructions_in_a_document_are_fenced_as_data(revising: Revising)
     result = await revising.revise(app)
     started = [e for e in revising.events("run_started") if e.told]
     assert "~~~~~\n# A" in started[0].told
-    assert result.text == "Nothing has to be changed for this."
+    assert result.text == "This request needs no changes."
     await app.aclose()
 
 
@@ -345,7 +345,7 @@ async def test_a_person_may_reject_the_edit_and_the_document_is_as_it_was(revisi
 
     result = await revising.revise(app, approvals="ask", hear=answer)
     assert result.status == "completed"
-    assert "The document is as it was" in result.text
+    assert "The document is unchanged" in result.text
     assert revising.text() == OLD
     (asked,) = revising.events("approval_asked")
     assert "+Daiku writes code and proves that it works." in asked.preview

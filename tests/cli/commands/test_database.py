@@ -41,7 +41,7 @@ def test_what_was_begun_in_one_home_is_seen_and_gone_on_with_in_another(
     assert "written" in shown.out
     undone = daiku("sessions", "undo", session["sessionId"])
     assert undone.code != 0
-    assert "Checkpoints are on the machine that made the edits" in undone.err
+    assert "Checkpoints are stored on the machine that made the edits" in undone.err
     assert "Traceback" not in undone.err
     assert (workspace / "a.txt").read_text() == "new\n"
     more = daiku("run", "go on", "--session", session["sessionId"], "--model", model, "--json")

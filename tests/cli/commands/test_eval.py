@@ -174,7 +174,7 @@ def test_what_is_wrong_is_told_in_one_line(daiku: Daiku, tasks: str, tmp_path: P
         ((tasks, "--set", "limits"), "--set limits is not KEY=VALUE"),
         ((tasks, "--set", "limits.max_round=3"), "did you mean limits.max_rounds"),
         ((tasks, "--baseline", "x", "--compare", "y"), "goes with neither --compare nor --set"),
-        ((tasks, "--only", "nothing"), "No task fits nothing"),
+        ((tasks, "--only", "nothing"), "No task matches nothing"),
         ((str(tmp_path / "none"),), "There are no tasks in"),
         ((tasks, "--with-lesson", "batc-00007"), "There is no lesson 'batc-00007'"),
         (

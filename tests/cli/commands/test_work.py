@@ -70,7 +70,7 @@ def test_the_reason_of_an_items_state_is_listed(daiku: Daiku, items: ItemStore) 
     items.add(FoundItem(key=LONG, title="Label", refused=text("forge.untrusted", label="coding agent")))
     (line,) = (line for line in daiku("work", "list").out.splitlines() if line.startswith(str(LONG)))
     assert "stopped" in line
-    assert "Label (The label “coding agent” was set by a bot or by someone who may not push." in line
+    assert "Label (The label “coding agent” was added by a bot or by someone without push access." in line
 
 
 def test_one_that_waits_is_shown_with_how_to_answer(daiku: Daiku, items: ItemStore) -> None:

@@ -140,7 +140,7 @@ def test_without_the_value_it_is_not_run_and_nothing_after_it(came: tuple[Event,
     calls = (FIRST, use(target), last)
     command = decide(after(*came, calls=calls), RULES)
     assert isinstance(command, Refuse)
-    assert f'"{target}" cannot be resolved' in command.why
+    assert f'"{target}" does not match any result' in command.why
     refused = ToolResponse(id="c2", tool="files/read", ok=False, outcome=command.outcome, result=command.why)
     then = decide(after(*came, refused, calls=calls), RULES)
     assert isinstance(then, Refuse)

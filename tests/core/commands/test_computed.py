@@ -66,7 +66,7 @@ ALLOWED = ("python3", "python", "sh", "bash", "find", "xargs", "echo", "env", "e
 @for_each("command", COMPUTED)
 def test_a_computed_program_is_neither_taken_for_harmless_nor_remembered(command: str) -> None:
     bare = judge(command, rules(contained=False))
-    assert bare.answer == "ask" or bare.why.startswith("refused always")
+    assert bare.answer == "ask" or bare.why.startswith("always refused")
     if command.startswith(("$(", "`", "${", "c=", "a=", "eval", "f()")):
         assert bare.key == ""
     if not command.startswith(
@@ -106,7 +106,7 @@ def test_without_a_sandbox_a_removal_of_something_computed_is_refused_whatever_i
     everything = ("rm", "find", "python3", "python", "perl", "node", "ruby", "tar", "xargs", "sh", "bash", "cat", "sudo", "env", "mv", "chmod", "rsync")  # fmt: skip
     given = judge(command, rules(allow=everything, contained=False))
     assert given.answer == "deny", given.why
-    assert given.why.startswith("refused always")
+    assert given.why.startswith("always refused")
 
 
 @for_each(

@@ -128,7 +128,7 @@ def test_hunks_that_meet_are_refused() -> None:
         ("*** Begin Patch\n*** Move File: a.py\n*** End Patch", "neither"),
         ("a.py\n<<<<<<< SEARCH\na\n=======\nb\n", "cut off"),
         ("a.py\n<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE", "SEARCH part is empty"),
-        ("File: `a.py`:\n```py\nx = 1\n", "never closed"),
+        ("File: `a.py`:\n```py\nx = 1\n", "code fence is not closed"),
         ("please change a.py", "no patch that can be read"),
     ],
 )
@@ -221,7 +221,7 @@ def test_what_stands_outside_the_wrapper_is_not_taken_and_told_and_a_path_given_
     )
     found = parse_file_blocks(reply)
     assert found.files == {"a.py": "2\n"}
-    assert found.warnings[0] == "a.py: given twice, the last one counts"
+    assert found.warnings[0] == "a.py: given twice; the last one is used"
     assert found.outside == ("no.py", "no2.py")
     assert ["no.py" in found.warnings[1], "no2.py" in found.warnings[2]] == [True, True]
     assert "no2.py" in refuse(reply)

@@ -61,10 +61,10 @@ def test_a_plan_may_be_json_with_the_same_keys() -> None:
 @for_each(
     ("reply", "problem"),
     [
-        (PLAN.replace("Current Focus: the board\n", ""), 'lacks "Current Focus:"'),
-        (PLAN.replace("- [ ]", "-"), 'lacks "Plan:"'),
+        (PLAN.replace("Current Focus: the board\n", ""), 'is missing "Current Focus:"'),
+        (PLAN.replace("- [ ]", "-"), 'is missing "Plan:"'),
         (PLAN.replace("Sure,", "As an AI language model,"), "As an AI"),
-        ("I will write a snake game.", 'lacks "Project Name:"'),
+        ("I will write a snake game.", 'is missing "Project Name:"'),
         ('{"project": "p"}', '"reply" is missing'),
         (
             '{"project": "p", "reply": "r", "focus": "f", "plans": [{"step": "a"}], "summary": "s"}',

@@ -134,7 +134,7 @@ LOOPS: dict[str, tuple[str, list[Turn], list[Turn]]] = {
         [turn(failing_edit("a.py", "0"), text="I will now mend it.")],
         [turn(failing_edit("a.py", "1"), text="I will  now mend it.")],
     ),
-    "there and back": ("undone edits", [turn(THERE)], [turn(BACK)]),
+    "there and back": ("reverted edits", [turn(THERE)], [turn(BACK)]),
 }
 
 
@@ -143,7 +143,7 @@ def test_a_loop_is_told_first_and_ends_the_run_by_the_third_repeat(name: str) ->
     kind, begin, again = LOOPS[name]
     if kind == "same text":  # every call of it fails in another way
         again_steps = [[turn(failing_edit("a.py", str(n)), text=again[0].text)] for n in range(1, 4)]
-    elif kind == "undone edits":  # the second edit already takes the first one back
+    elif kind == "reverted edits":  # the second edit already takes the first one back
         again_steps = [[turn(BACK)], [turn(THERE)], [turn(BACK)]]
     else:
         again_steps = [again] * 3

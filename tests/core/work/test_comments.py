@@ -47,8 +47,8 @@ def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> Non
         "### Original Plan (Completed)\n\n- [x] Look\n- [x] Ask `@bob`\n\n"
         "### Additional Work (From Verification)\n\n- [ ] Mend what verification found ← now\n- [ ] Test\n\n"
         "*Progress: 2/4 (50%)*\n\n**Status:** working\n\n**Used:** 12,345 tokens, $0.50\n\n"
-        "To stop the work, remove the label `coding agent processing`. Comments of people who may write to this "
-        "repository are read while it goes on."
+        "To stop the work, remove the label `coding agent processing`. While it runs, Daiku reads comments from "
+        "people with write access to this repository."
     )
     assert "*進捗: 2/4 (50%)*" in render_progress(told, "ja")
 
@@ -110,20 +110,20 @@ def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -
     said = render_ending(Ending(outcome, why=Text("Because."), asked_by="ann", label="coding agent"), "en")
     assert said.startswith(f"@ann\n\n{begins}")
     assert "Reason: Because." in said
-    assert "set the label `coding agent`" in said
+    assert "add the label `coding agent`" in said
     assert "@" not in render_ending(Ending(outcome, asked_by="ann @bob"), "en")
 
 
 @for_each(
     ("outcome", "changes", "request", "told"),
     [
-        ("done", "none", "", "No file was changed."),
-        ("limit", "none", "", "No file was changed."),
+        ("done", "none", "", "No files were changed."),
+        ("limit", "none", "", "No files were changed."),
         ("done", "on_branch", "https://h/o/r/pull/1", ""),  # its request shows them
-        ("done", "on_branch", "", "is on its branch"),  # a folder has no requests
-        ("limit", "on_branch", "https://h/o/r/pull/1", "is on its branch"),
-        ("stopped", "on_branch", "", "is on its branch"),
-        ("failed", "on_branch", "", "is on its branch"),
+        ("done", "on_branch", "", "The changes are on its branch."),  # a folder has no requests
+        ("limit", "on_branch", "https://h/o/r/pull/1", "The changes are on its branch."),
+        ("stopped", "on_branch", "", "The changes are on its branch."),
+        ("failed", "on_branch", "", "The changes are on its branch."),
         ("stopped", "none", "", ""),  # what was not committed may be lost, and nobody looked
         ("failed", "none", "", ""),
         ("stopped", "unknown", "", ""),
@@ -133,7 +133,7 @@ def test_the_last_comment_tells_where_the_changes_are_whatever_the_model_says(
     outcome: Outcome, changes: Changes, request: str, told: str
 ) -> None:
     said = render_ending(Ending(outcome, words="Added it.", changes=changes, request_url=request), "en")
-    sentences = ("No file was changed.", "is on its branch")
+    sentences = ("No files were changed.", "The changes are on its branch.")
     assert [each for each in sentences if each in said] == ([told] if told else [])
 
 

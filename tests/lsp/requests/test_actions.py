@@ -333,4 +333,4 @@ async def test_without_changes_or_repository_there_is_no_commit_message(
         git(workspace, "init", "-q")
         (workspace / ".gitignore").write_text("*\n")
         error = await server.client.refused("workspace/executeCommand", {"command": "daiku.commitMessage"})
-        assert "Nothing has changed" in error.data["message"]
+        assert "There are no changes" in error.data["message"]

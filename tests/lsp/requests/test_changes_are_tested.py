@@ -49,7 +49,7 @@ async def test_who_changes_the_code_at_a_place_runs_its_test(
     begun, done, agent = await outcome(workspace, script, command, place)
     assert (agent, begun["mode"]) == ("coordinator", "act")
     assert done == [("files/edit", True), ("shell/run", True)]
-    assert begun["prompt"].endswith("mend what fails. Where there is no test, say so.")
+    assert begun["prompt"].endswith("fix what fails. If there is no test, say so.")
     assert "run the most specific test" in begun["prompt"]
     assert (workspace / "code.py").read_text() == CODE.replace("1\n", "2 - 1\n")
 

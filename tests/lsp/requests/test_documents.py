@@ -171,7 +171,7 @@ async def test_a_document_that_cannot_be_is_an_error_with_what_to_do(workspace: 
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "is no file yet: save it"), ("ja", "まだファイルではありません")]
+    ("language", "words"), [("en", "has not been saved"), ("ja", "まだファイルではありません")]
 )
 async def test_a_document_that_was_never_saved_is_refused_by_one_sentence_and_nothing_is_written(
     workspace: Path, script: Script, language: str, words: str

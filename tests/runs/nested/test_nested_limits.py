@@ -62,7 +62,7 @@ LOOPS: dict[str, list[Json]] = {
         }
         for n in range(9)
     ],
-    "undone edits": [{"calls": [edit("marker a", "marker x")]}, {"calls": [edit("marker x", "marker a")]}]
+    "reverted edits": [{"calls": [edit("marker a", "marker x")]}, {"calls": [edit("marker x", "marker a")]}]
     * 5,
 }
 
@@ -75,7 +75,7 @@ async def test_five_kinds_of_loops_end_a_nested_run_within_three_repeats(folder:
     assert [e.status for e in inside if isinstance(e, RunFinished)] == ["limit"]
     back = next(c.event for c in chunks if isinstance(c.event, ToolResponse) and c.parent is None)
     assert not back.ok
-    assert f"went round in circles ({kind})" in back.result
+    assert f"got stuck in a loop ({kind})" in back.result
     turns = sum(isinstance(e, ToolCallEvent) for e in inside)
     assert turns <= (8 if kind == "alternating" else 4), "the first time, and three repeats"
 
@@ -138,4 +138,4 @@ async def test_of_a_long_list_only_so_many_actions_are_carried_out(folder: Path)
     assert result.status == "completed"
     answers = [c.event for c in chunks if isinstance(c.event, ToolResponse) and c.parent is not None]
     assert [a.ok for a in answers] == [True, True, False]
-    assert "at most 2 are carried out" in answers[2].result
+    assert "at most 2 are run" in answers[2].result

@@ -248,7 +248,7 @@ async def test_a_task_may_use_what_an_earlier_one_came_to(folder: Path) -> None:
     )  # fmt: skip
     assert (folder / "project/a.txt").read_text() == "41"
     assert not (folder / "project/b.txt").exists()
-    assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[2].result or "")
+    assert "does not match any result" in (plan_of(chunks).steps[0].task_list[2].result or "")
 
 
 OTHERS = [pytest.param(path, marks=pytest.mark.slow) for path in ("t1", "t1.data.output")]  # the same way
@@ -291,7 +291,7 @@ async def test_a_result_that_is_too_long_to_keep_is_not_used_in_part(folder: Pat
         failed,
         END,
     )
-    assert "cannot be resolved" in (plan_of(chunks).steps[0].task_list[1].result or "")
+    assert "does not match any result" in (plan_of(chunks).steps[0].task_list[1].result or "")
     assert not (folder / "project/sub/out.txt").exists()
 
 
@@ -389,7 +389,7 @@ async def test_work_that_fails_again_and_again_is_no_tool_error_but_still_ends(f
     await app.aclose()
     assert result.status == "limit"
     assert result.error is not None
-    assert "went round in circles (same failure)" in result.error.message
+    assert "got stuck in a loop (same failure)" in result.error.message
     loops = [c for c in watch.chunks if c.type == "tool_call" and '"task_loop/run"' in c.data]
     assert len(loops) == 4, "the first, and three repeats"
 

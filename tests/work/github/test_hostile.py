@@ -48,7 +48,7 @@ def test_what_a_stranger_wrote_after_the_label_is_not_worked_and_that_is_told_on
     assert desk.work()[1][-1]["state"] == "failed"
     desk.work()
     (told,) = said(yard, issue.number)
-    assert "changed after the label" in told
+    assert "changed its text after the label" in told
     assert labels(yard, issue.number) == ["coding agent failed"]
     assert yard.branches() == ["main"]
     assert CANARY not in seen(yard, desk)

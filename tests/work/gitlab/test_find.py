@@ -61,7 +61,7 @@ async def test_a_label_of_somebody_who_may_not_push_or_of_a_bot_orders_nothing(
             assert to_orders(await source.find()) == ()
             (refused,) = given(await source.find())
     assert len(caplog.records) == 1
-    assert "set by a bot or by someone who may not push" in refused.refused
+    assert "added by a bot or by someone without push access" in refused.refused
 
 
 async def test_a_bot_is_known_by_its_name_where_accounts_are_not_shown(gitlab_forge: GitLabYard) -> None:

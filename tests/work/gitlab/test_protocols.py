@@ -103,7 +103,7 @@ async def test_three_equal_errors_of_a_tool_end_the_work_and_three_others_do_not
         shop.script(*[{"text": "Look.", "calls": [call]} for call in calls], {"text": "So it is."})
         assert await shop.once() == ["failed"], "neither changed anything"
         said = shop.ours()[-1]
-        assert ("not finished" in said, "nothing shows that it is done" in said) == (
+        assert ("not finished" in said, "nothing verifies that it is done" in said) == (
             ends == "limit",
             ends == "unverified",
         )

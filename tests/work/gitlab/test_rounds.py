@@ -123,7 +123,7 @@ async def test_rounds_are_bounded_and_the_end_of_them_is_said_once(
         shop.checks("failed", unit="red")
         for _ in range(2):
             assert await shop.once() == []
-        assert sum("2 rounds were worked" in body for body in shop.ours()) == 1
+        assert sum("Daiku has done 2 rounds of work" in body for body in shop.ours()) == 1
         assert shop.item.attempts == 3
 
 

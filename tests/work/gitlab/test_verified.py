@@ -158,7 +158,7 @@ async def test_work_whose_last_check_failed_is_not_told_as_done(
         )
         assert await shop.once() == ["failed"]
         assert "The work is done" not in shop.ours()[-1]
-        assert "nothing shows that it is done" in shop.ours()[-1]
+        assert "nothing verifies that it is done" in shop.ours()[-1]
         told = shop.request.row["description"]
         assert "### Not verified" in told
         assert "no_such_test" in told.partition("### Not verified")[2]
