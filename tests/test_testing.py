@@ -61,7 +61,7 @@ async def test_one_request_too_many_is_an_error_that_says_so() -> None:
     await ask(model)
     with pytest.raises(LLMRequestError) as refused:
         await ask(model)
-    assert str(refused.value) == "FakeLLM was asked 2 times and has only 1 replies."
+    assert str(refused.value) == "FakeLLM received 2 requests but has only 1 replies."
 
 
 @for_each(

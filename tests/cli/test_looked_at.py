@@ -100,5 +100,5 @@ def test_the_terminal_ends_with_the_answer_whatever_a_model_that_looks_does(
 
 def test_a_script_is_not_asked_about_runs_unless_it_is_named(daiku: Daiku, model: str) -> None:
     done = run(daiku, model)
-    assert "rules alone" not in done.err
+    assert "learns lessons only by rules" not in done.err
     assert json.loads(daiku("playbook", "deltas", "--json").out) == []

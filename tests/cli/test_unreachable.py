@@ -29,7 +29,7 @@ def unreachable(workspace: object, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("language", "retry", "cause", "hint"),
     [
-        ("C", "Trying again (1 of 3)", "nothing answers there", "Start the server"),
+        ("C", "Trying again (1 of 3)", "nothing responds at this address", "Start the server"),
         ("ja_JP.UTF-8", "再試行します（1/3）", "応答するものがありません", "サーバーを起動"),
     ],
 )

@@ -144,7 +144,7 @@ async def test_without_a_name_the_first_model_with_tools_is_asked() -> None:
     last = await reply(lent(editor), model="")
     assert editor.asked[0]["model"] == last.usage.model == "copilot/gpt-6-sol"
     editor.models = []
-    with pytest.raises(LLMRequestError, match="no model to work with yet"):
+    with pytest.raises(LLMRequestError, match="No model is available yet"):
         await reply(lent(editor), model="")
 
 

@@ -108,9 +108,9 @@ async def test_an_answer_in_no_form_is_a_failure_and_no_vector(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("anthropic/claude", "no model for embeddings"),
-        ("openai", "no model for embeddings"),
-        ("nobody/x", "no model for embeddings"),
+        ("anthropic/claude", "is not an embedding model"),
+        ("openai", "is not an embedding model"),
+        ("nobody/x", "is not an embedding model"),
         ("openai/x", "key"),
         ("compatible/x", "address"),
     ],

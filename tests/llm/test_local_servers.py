@@ -131,7 +131,7 @@ async def test_the_library_reads_variables_of_models(
 async def test_a_first_request_that_is_too_long_says_how_to_start_the_server(llama: LlamaServer) -> None:
     message = "request (2053 tokens) exceeds the available context size (2048 tokens)"
     llama.judge = lambda _: refuse(400, message, type="exceed_context_size_error")
-    for window, words in ((2048, "has 2,048"), (0, "more than the context window")):
+    for window, words in ((2048, "has 2,048"), (0, "exceeds the context window")):
         models = local_models(llama, context_length=window)
         with pytest.raises(ContextOverflowError, match=words) as told:
             await ask(models, user("word " * 1600))

@@ -195,7 +195,7 @@ async def test_then_the_fallback_is_asked_once_through_the_same_policy(
     model_server.answer(CHAT, *[failing(503)] * 5, saying("from the other"))
     heard = await hear(models.resolve())
     assert [asked.json["model"] for asked in model_server.asked] == ["m"] * 4 + ["other"] * 2
-    assert "Going on with compatible/other" in [e.reason for e in heard if isinstance(e, Restarted)][3]
+    assert "Continuing with compatible/other" in [e.reason for e in heard if isinstance(e, Restarted)][3]
     assert closing(heard).usage.model == "compatible/other"
     model_server.asked.clear()
     model_server.answer(CHAT, failing(503))

@@ -31,7 +31,7 @@ NAMES: dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]] = {
     "name with spaces around it": ("  gpt-9 ", {}, "no_provider", ("“gpt-9”", *FORM)),
     "name of the settings": ("", {"model": "gpt-9"}, "no_provider", ("“gpt-9”", *FORM, *KEYS)),
     "the command line wins": ("gpt-8", {"model": "gpt-9"}, "no_provider", ("“gpt-8”",)),
-    "misspelled provider": ("opnai/gpt-9", {}, "usage", ("“opnai/gpt-9”", "did you mean openai", *FORM)),
+    "misspelled provider": ("opnai/gpt-9", {}, "usage", ("“opnai/gpt-9”", "Did you mean openai", *FORM)),
     "misspelled provider in the settings": ("", {"model": "opnai/gpt-9"}, "usage", ("“opnai/gpt-9”", "openai")),
     "unknown provider": ("acme/gpt-9", {}, "usage", ("“acme/gpt-9”", "“acme”", *FORM)),
     "no provider before the slash": ("/gpt-9", {}, "usage", ("“/gpt-9”", *FORM)),
@@ -40,8 +40,8 @@ NAMES: dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]] = {
     "nothing after the slash, with a key": ("openai/", {"openai": keyed()}, "usage", ("“openai/”", *FORM)),
     "nothing after the slash of the provider": ("ollama/", {"provider": "ollama"}, "usage", ("“ollama/”", *FORM)),
     "provider in capitals": ("OpenAI/gpt-9", {}, "usage", ("“OpenAI/gpt-9”", "openai", *FORM)),
-    "provider without a key": ("openai/gpt-9", {}, "auth", ("“openai/gpt-9” cannot be used", "OpenAI needs a key")),
-    "provider of the settings without a key": ("gpt-9", {"provider": "openai"}, "auth", ("“gpt-9”", "OpenAI needs a key")),
+    "provider without a key": ("openai/gpt-9", {}, "auth", ("“openai/gpt-9” cannot be used", "OpenAI needs an API key")),
+    "provider of the settings without a key": ("gpt-9", {"provider": "openai"}, "auth", ("“gpt-9”", "OpenAI needs an API key")),
     "provider without an address": ("compatible/x", {}, "usage", ("“compatible/x”", "base_url")),
     "no editor": ("editor/x", {}, "no_provider", ("“editor/x”", "VS Code")),
 }  # fmt: skip
@@ -58,8 +58,8 @@ def test_the_error_repeats_the_name_and_says_its_form(case: str) -> None:
 
 def test_without_a_name_no_name_is_told() -> None:
     """A23.5"""
-    assert error_of("").failure.message.startswith("There is no model to work with")
-    assert error_of("openai").failure.message == "OpenAI needs a key and none is set."
+    assert error_of("").failure.message.startswith("No model is available")
+    assert error_of("openai").failure.message == "OpenAI needs an API key, but none is set."
 
 
 def test_a_slash_is_part_of_the_name_where_the_settings_name_the_provider() -> None:

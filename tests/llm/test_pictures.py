@@ -174,7 +174,7 @@ async def test_a_picture_of_the_person_is_recorded_scaled(tmp_path: Path) -> Non
     (start,) = [chunk.event for chunk in watch.chunks if chunk.type == "run_started"]
     assert [size_of(image.data) for image in start.images] == [(8000, 17)]  # type: ignore[union-attr]
     bad = Image(media_type="image/png", data=encoded(b"broken"))
-    with pytest.raises(UsageError, match="cannot be sent: it is not a complete PNG"):
+    with pytest.raises(UsageError, match="Cannot send the image: it is not a complete PNG"):
         await app.runs.run(RunRequest("Look", images=(bad,)), watch)
     await app.aclose()
 

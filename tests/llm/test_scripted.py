@@ -213,7 +213,7 @@ async def test_a_missing_or_empty_script_is_a_usage_error(tmp_path: Path, provid
 async def test_a_script_that_is_over_says_so(tmp_path: Path, provider: ScriptedProvider) -> None:
     name = write(tmp_path, {"text": "only"})
     only = closing(await play(provider, name, (ask(),))).message
-    with pytest.raises(LLMRequestError, match="no reply left"):
+    with pytest.raises(LLMRequestError, match="no replies left"):
         await play(provider, name, (ask(), only, ask()))
 
 

@@ -182,7 +182,7 @@ def test_an_added_provider_is_listed_and_chosen_by_its_key(scratch: Path) -> Non
 @pytest.mark.slow
 def test_an_added_provider_without_its_key_says_in_the_doctor_what_to_do(scratch: Path) -> None:
     told = python("-m", "daiku", "doctor", root=scratch, DAIKU_LLM__PROVIDER="scripted")
-    assert "acme: Acme needs a key and none is set." in told
+    assert "acme: Acme needs an API key, but none is set." in told
     assert "Set the environment variable ACME_API_KEY" in told
 
 

@@ -69,7 +69,7 @@ def test_an_unknown_provider_is_told_in_japanese_with_the_names_there_are() -> N
     with pytest.raises(UsageError) as caught:
         resolve_model(LLMSettings(), "opnai/x", Probe(lambda _: None))
     failure = caught.value.failure
-    assert failure.message == "There is no provider “opnai” for the model “opnai/x”; did you mean openai?"
+    assert failure.message == "Unknown provider “opnai” in the model “opnai/x”. Did you mean openai?"
     assert (
         render(failure.message, "ja")
         == "モデル「opnai/x」のプロバイダー「opnai」はありません。openai のことですか？"

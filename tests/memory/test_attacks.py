@@ -81,7 +81,7 @@ async def test_a_file_that_another_program_holds_is_a_sentence_and_no_lost_memor
         await memory.remember("before")
         holder = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
         holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(DaikuError, match="The memory cannot be used: another program holds it"):
+        with pytest.raises(DaikuError, match="Cannot use the memory: another program holds it"):
             await memory.remember("during")
         assert len(await memory.recall("before")) == 1
         holder.execute("ROLLBACK")
@@ -115,7 +115,7 @@ async def test_a_full_disk_is_a_sentence_and_what_was_kept_stays(tmp_path: Path)
     store: Any = memory._store
     pages = store._db.first("PRAGMA page_count")[0]
     store._db.query(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(DaikuError, match="The memory cannot be used: the disk is full"):
+    with pytest.raises(DaikuError, match="Cannot use the memory: the disk is full"):
         await fill(memory)
     assert (await memory.recall("before"))[0].text == "before"
     await memory.aclose()

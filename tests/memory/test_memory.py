@@ -161,9 +161,9 @@ async def test_a_text_that_is_too_long_is_refused_and_a_long_question_is_not() -
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        ("mysql://a/b", "of the kind mysql"),
-        ("sqlite://", "of the kind sqlite"),
-        ("redis://h", "of the kind redis"),
+        ("mysql://a/b", "in a mysql database"),
+        ("sqlite://", "in a sqlite database"),
+        ("redis://h", "in a redis database"),
     ],
 )
 def test_a_database_of_another_kind_is_refused_in_a_sentence(place: str, why: str) -> None:
@@ -176,7 +176,7 @@ def test_wrong_arguments_are_named() -> None:
         Memory(top_k=0)
     with pytest.raises(ValueError, match="token_budget is at least 0"):
         Memory(token_budget=-1)
-    with pytest.raises(UsageError, match="no model for embeddings"):
+    with pytest.raises(UsageError, match="is not an embedding model"):
         Memory(embedder="anthropic/claude")
 
 

@@ -219,7 +219,7 @@ class TestPrompts:
         (tmp_path / "x.txt").write_text("secret", "utf-8")
         inner = tmp_path / "generator"
         inner.mkdir()
-        with pytest.raises(Exception, match="no name of a dataset"):
+        with pytest.raises(Exception, match="is not a valid dataset name"):
             PromptBuilder(inner)._load_template(name)
 
 
@@ -281,10 +281,10 @@ class TestFlow:
         made = generator(known, "As batc-00001 says.")[0].run("run tests", "appworld")
         assert made.reasoning_steps == [
             "Lessons in the playbook: 2.",
-            "Lessons that fit: 1 (batc-00001).",
+            "Matching lessons: 1 (batc-00001).",
             "Built the prompt for the dataset “appworld”.",
-            "The model's reply: 19 characters.",
-            "The reply names batc-00001.",
+            "The model replied with 19 characters.",
+            "Lessons cited in the reply: batc-00001.",
         ]
         japanese = GeneratorAgent(Kept(known), WordSearch(), ScriptedClient(), PromptBuilder(), language="ja")
         steps = japanese.run("run tests", "appworld").reasoning_steps
@@ -319,7 +319,7 @@ class TestFlow:
         made = agent.run("How?", "default")
         assert client.prompts == [FALLBACK.replace("{context}", "").replace("{query}", "How?")]
         assert (made.status, made.used_bullet_ids) == ("success", [])
-        assert "No lesson fits the query." in made.reasoning_steps
+        assert "No lesson matches the query." in made.reasoning_steps
 
     def test_the_budget_limits_what_is_chosen_and_never_what_is_built(self) -> None:
         """R3.35: the best that there is room for; a bullet is told whole or not at all."""
@@ -425,7 +425,7 @@ class TestFailures:
         agent, client = generator()
         made = agent.run(query, "default")
         assert (made.status, made.query, client.prompts) == ("failure", query, [])
-        assert made.error_message == "input: The query is empty: say what is to be done."
+        assert made.error_message == "input: The query is empty. Say what to do."
         assert made.reasoning_steps == []
 
     @pytest.mark.parametrize(

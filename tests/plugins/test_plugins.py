@@ -269,7 +269,7 @@ async def test_of_two_plug_ins_with_one_name_the_second_is_left_out(
         ("import sys; sys.exit(3)", "x = bad_plugin:X", "SystemExit"),
         ("import no_such_module_anywhere", "x = bad_plugin:X", "no_such_module_anywhere"),
         ("X = 5", "x = bad_plugin:X", "int"),
-        ("X = []", "x = bad_plugin:X", "brings nothing"),
+        ("X = []", "x = bad_plugin:X", "provides nothing"),
         ("def X():\n    raise KeyError('deep')", "x = bad_plugin:X", "KeyError"),
         ("X = 5", "x = bad_plugin:MISSING", "AttributeError"),
     ],

@@ -209,5 +209,5 @@ async def test_playbooks_that_fail_or_do_not_answer_stop_no_run_and_it_is_said(
     result = await app.runs.run(RunRequest("run the tests"), watch)
     assert (result.status, result.text) == ("completed_unverified", "hello")
     (warning,) = [c.event for c in watch.chunks if isinstance(c.event, Notice) and c.event.level == "warning"]
-    assert "told no lessons" in warning.text
+    assert "receives no lessons" in warning.text
     await app.aclose()

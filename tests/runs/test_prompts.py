@@ -19,4 +19,5 @@ async def test_a_prompt_that_fails_as_it_is_filled_in_is_told_at_once(tmp_path: 
     assert result.status == "completed"
     said = [chunk.event.text for chunk in watch.chunks if isinstance(chunk.event, Notice)]
     [told] = [each for each in said if "coordinator.j2" in each]
-    assert "ours is: line 2: access to attribute '__class__'" in told
+    assert "Using the built-in prompt instead of" in told
+    assert ": line 2: access to attribute '__class__'" in told

@@ -311,6 +311,6 @@ async def test_the_end_for_failed_calls_names_what_failed(
     limits = RunLimits(max_tool_errors=2, max_repeats=0)
     result = await app.runs.run(RunRequest("go", approvals="all", limits=limits), Watch())
     assert result.error is not None
-    assert "What failed last: " in result.error.message
+    assert "Last error: " in result.error.message
     assert cause in result.error.message
     await app.aclose()

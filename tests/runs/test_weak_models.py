@@ -58,7 +58,7 @@ async def test_at_the_eighth_failure_in_a_row_the_model_has_the_last_word(tmp_pa
     result, chunks = await play(tmp_path, *(wrong(n) for n in range(8)), words, DONE)
     assert (result.status, result.text) == ("limit", words["text"])
     assert result.error is not None
-    assert "tool errors" in result.error.message
+    assert "tool error limit" in result.error.message
     assert reminders(chunks) == ["errors", "last_word"]
 
 

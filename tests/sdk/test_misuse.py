@@ -313,7 +313,7 @@ def test_an_answer_that_is_never_of_the_type_is_a_failed_result() -> None:
 def test_one_request_too_many_of_a_fake_model_is_a_failed_result() -> None:
     result = agent().run_sync("hi")
     assert result.error is not None
-    assert result.error.message == "FakeLLM was asked 1 times and has only 0 replies."
+    assert result.error.message == "FakeLLM received 1 requests but has only 0 replies."
 
 
 async def test_a_guardrail_function_that_fails_blocks_and_says_which() -> None:

@@ -246,5 +246,5 @@ async def test_a_run_that_was_killed_before_it_began_is_to_be_started_again(tmp_
         assert ("start the run again" in message, "もう一度実行" in render(message, "ja")) == (told, told)
     journal.close()
     async with Runner(model=FakeLLM("Done."), store=tmp_path / "runs.db") as runner:
-        with pytest.raises(ValueError, match="Nothing is recorded here"):
+        with pytest.raises(ValueError, match="There is no record of the run"):
             await runner.resume(run)

@@ -58,7 +58,7 @@ def test_a_language_of_the_server_is_one_file(scratch: Scratch, monkeypatch: pyt
     seen = scratch.run("-c", SEEN)
     assert "‹List› src" in seen
     assert "‹Failed:›" in seen
-    assert "‹There is no command frobnicate.›" in scratch.run("-m", "daiku", "frobnicate")
+    assert "‹Unknown command frobnicate.›" in scratch.run("-m", "daiku", "frobnicate")
     assert marked(sentences("en")["terminal.help.doctor"]) in scratch.run("-m", "daiku", "--help")
 
 

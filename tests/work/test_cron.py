@@ -67,7 +67,7 @@ def test_a_start_without_a_model_says_so_and_takes_no_item(lab: Lab, monkeypatch
     monkeypatch.setenv("LMSTUDIO_BASE_URL", "http://127.0.0.1:1/v1")
     code, out, err = replace(lab, model="").daiku(*lab.once)
     assert (code, [json.loads(line)["type"] for line in out.splitlines()]) == (2, ["error"])
-    assert "There is no model to work with" in err
+    assert "No model is available" in err
     assert path.read_text("utf-8") == before
     assert lab.shown("files:mend")["state"] == "queued"
 

@@ -162,7 +162,7 @@ async def test_a_comment_is_there_once_however_often_it_is_posted(folder: Path, 
     said = path.read_text()
     assert said.startswith(ITEM)
     assert (said.count("Which licence?"), said.count("And the year?")) == (1, 1)
-    assert "## Progress\n\n<!-- daiku:progress -->\nThe work has not begun.\n" in said
+    assert "## Progress\n\n<!-- daiku:progress -->\nThe work has not started.\n" in said
     assert (await news(source, "")).said == ()
 
 

@@ -110,7 +110,7 @@ async def test_a_force_push_while_it_is_worked_is_not_overwritten(shop: Shop) ->
     after = await begun(shop, lambda: project.git("update-ref", "refs/heads/theirs", theirs))
     assert after.state == "failed"
     assert project.commit_of("theirs") == theirs
-    is_told_once(shop, thread, "somebody else has changed the branch")
+    is_told_once(shop, thread, "someone else changed the branch")
 
 
 async def test_a_default_branch_that_gets_another_name_is_told_once(shop: Shop) -> None:

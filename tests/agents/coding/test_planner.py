@@ -187,11 +187,11 @@ async def test_a_circle_in_the_plan_is_asked_for_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "cause"),
     [
-        (LINES.replace("Depends on: step 1, Step 2", "Depends on: 9"), "none of the steps"),
+        (LINES.replace("Depends on: step 1, Step 2", "Depends on: 9"), "is not a step of the plan"),
         (LINES.replace("`python -m pytest -q`", "all tests pass"), "no program 'all'"),
         (
             LINES.replace("Depends on: none", "Depends on: 4").replace("step 1, Step 2", "3"),
-            "wait for one another",
+            "depend on each other in a cycle",
         ),
         (LINES.replace("`python -m pytest -q`", "`true`"), "proves nothing"),
     ],

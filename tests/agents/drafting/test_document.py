@@ -44,7 +44,7 @@ async def test_a_document_goes_through_its_stages_and_is_changed_by_one_edit(rev
     assert revising.text() == NEW.replace("teh", "the").replace("proves", "shows")
     assert revising.stages() == ["draft", "style", "reference", "guard", "eval"]
     assert len(revising.events("edit")) == 1
-    assert "Judged 0.75 of 1: request 3/4" in result.text
+    assert "Score: 0.75 of 1 (request 3/4" in result.text
     assert "“nowhere”" in result.text
     assert {chunk.session for chunk in revising.chunks} == {result.session_id}
     nested = [c for c in revising.chunks if isinstance(c.event, RunStarted) and c.parent == result.run_id]
@@ -274,7 +274,7 @@ async def test_the_same_text_is_judged_once(revising: Revising) -> None:
         assert result.status == "completed"
         assert revising.stages().count("eval") == count, result.text
         await app.aclose()
-    assert "Judged 1.00 of 1: clear 4/4" in result.text
+    assert "Score: 1.00 of 1 (clear 4/4)" in result.text
 
 
 async def test_scores_for_other_criteria_than_the_rubrics_are_asked_for_again(revising: Revising) -> None:
@@ -283,7 +283,7 @@ async def test_scores_for_other_criteria_than_the_rubrics_are_asked_for_again(re
     wrong: dict[str, Any] = {"scores": [{"criterion": "beauty", "score": 4}]}
     app = revising.app(said("draft", drafted(NEW)), NO_ISSUES, said("eval", wrong), JUDGED)
     result = await revising.revise(app)
-    assert "Judged 0.75" in result.text
+    assert "Score: 0.75" in result.text
     await app.aclose()
 
 
@@ -423,7 +423,7 @@ async def test_in_ask_mode_a_revision_is_only_proposed(revising: Revising) -> No
     result = await revising.revise(app, mode="ask")
     assert result.status == "completed"
     assert revising.text() == OLD
-    assert "nothing is changed" in result.text
+    assert "This mode does not change files" in result.text
     await app.aclose()
 
 

@@ -74,7 +74,7 @@ async def test_one_batch_makes_lessons_of_all_judgements_and_the_next_draft_is_t
 
     result = await learn(judged)
     assert result.status == "completed", result
-    assert ".daiku/lessons.md holds 2 lessons" in result.text
+    assert ".daiku/lessons.md contains 2 lessons" in result.text
     assert len(asked) == 1, (
         "also where edits are granted: what is told to every draft is a person's to accept"
     )

@@ -27,7 +27,7 @@ def kept(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_they_are_listed_in_words_with_numbers(daiku: Daiku, kept: GrantStore) -> None:
     out = daiku("grants", "list").out
     assert "  1  allowed  run `npm test | tail`" in out
-    assert "  2  rejected  reach x.org" in out
+    assert "  2  rejected  connect to x.org" in out
     assert "edit" not in out
     rows = json.loads(daiku("grants", "list", "--json").out)
     assert [(row["key"], row["answer"]) for row in rows] == [

@@ -193,7 +193,7 @@ def test_a_conversation_says_first_where_it_is_and_which_model_answers_or_why_no
     first, second, *_ = daiku("chat", "--model", model, stdin=b"").err.splitlines()
     assert (first[:9], second) == ("Daiku in ", f"Model: {model}")
     first, second, *_ = daiku("chat", "--model", "nope/x", stdin=b"").err.splitlines()
-    assert (first[:9], second[:32]) == ("Daiku in ", "There is no provider “nope” for ")
+    assert (first[:9], second[:30]) == ("Daiku in ", "Unknown provider “nope” in the")
 
 
 def test_the_tasks_of_an_evaluation_are_listed_in_json(daiku: Daiku) -> None:

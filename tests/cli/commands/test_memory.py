@@ -94,7 +94,7 @@ def test_without_the_key_of_the_embedder_it_is_still_listed_and_searched_by_word
     assert (searched.code, "Kenji" in searched.out, "key" in searched.err) == (0, True, True)
     monkeypatch.setenv("DAIKU_MEMORY__EMBEDDER", "anthropic/claude")
     wrong = daiku("memory", "list", "-C", str(workspace))
-    assert (wrong.code, "no model for embeddings" in wrong.err) == (2, True)
+    assert (wrong.code, "is not an embedding model" in wrong.err) == (2, True)
 
 
 def test_a_run_keeps_what_it_is_told_to(

@@ -121,7 +121,7 @@ def test_a_change_that_was_decided_on_is_refused_and_the_others_are_decided(
     daiku("playbook", "review", "--reject", first)
     done = daiku("playbook", "review", "--accept", second, "--reject", first)
     assert done.code == 1
-    assert f"The change {first} was decided on already." in done.err
+    assert f"The change {first} has already been decided." in done.err
     assert [each["content"] for each in json.loads(daiku("playbook", "list", "--json").out)] == ["two"]
 
 
@@ -310,7 +310,7 @@ def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: PlaybookSto
         (("add", "--section", " ", "x"), "A lesson needs a section."),
         (("add", "--section", "a", " "), "A lesson needs a text."),
         (("add", "--section", "a", "x" * 4001), "too long for a lesson"),
-        (("search", " "), "Say what to look for."),
+        (("search", " "), "Enter a search query."),
         (("search", "x", "--top-k", "0"), "--top-k"),
         (("list", "--scope", "all"), "--scope"),
         (("export", "--format", "xml"), "--format"),

@@ -201,7 +201,7 @@ def test_what_could_not_be_read_is_told(daiku: Daiku, store: PlaybookStore, tmp_
     assert done.out.splitlines() == [
         "Added: 1",
         "b-2 has a new id: misc-00001",
-        "Lesson 1 of the file was not taken: A text of 4001 characters is too long for a lesson: 4000 are the most.",
+        "Lesson 1 of the file was not taken: A text of 4001 characters is too long for a lesson. The maximum is 4000 characters.",
         "Lines that are part of no lesson were left out: 1 (lines 1)",
         "Secrets were taken out of 1 of them.",
     ]
@@ -358,10 +358,10 @@ def test_a_proposal_of_an_import_shows_its_text_and_keeps_its_counters(
     [
         (b"\xff\xfe", "is not UTF-8 text"),
         ("## a\n[pc-00001] helpful=0 harmful=0 :: x\n".encode("utf-16"), "is not UTF-8 text"),
-        (b"\0" * 100, "There is no lesson in this file"),
-        (b"[1]", "This is no playbook as JSON"),
-        (b'{"a": 1}', "There is no lesson in this file"),
-        (b"prose alone", "There is no lesson in this file"),
+        (b"\0" * 100, "This file contains no lessons"),
+        (b"[1]", "This is not a valid JSON playbook"),
+        (b'{"a": 1}', "This file contains no lessons"),
+        (b"prose alone", "This file contains no lessons"),
         (b'[{"id": "x", "section": "y", "content": "z", "helpful": "many"}]', "0.helpful"),
     ],
 )
@@ -378,7 +378,7 @@ def test_a_file_that_is_no_playbook_is_refused_in_one_line(
 def test_a_file_that_is_not_there_and_a_folder_are_refused(
     daiku: Daiku, store: PlaybookStore, tmp_path: Path
 ) -> None:
-    assert "cannot be read" in daiku("playbook", "import", str(tmp_path / "none")).err
+    assert "Cannot read" in daiku("playbook", "import", str(tmp_path / "none")).err
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
         done = daiku("playbook", "import", str(place))
@@ -386,7 +386,7 @@ def test_a_file_that_is_not_there_and_a_folder_are_refused(
     (tmp_path / "round").symlink_to("round")
     for name in ("round", "none", "n" * 300):
         done = daiku("playbook", "import", str(tmp_path / name))
-        assert (done.code, "cannot be read" in done.err, done.err.count("\n")) == (2, True, 1), done
+        assert (done.code, "Cannot read" in done.err, done.err.count("\n")) == (2, True, 1), done
 
 
 def test_a_large_file_of_another_system_is_read_and_told_of(

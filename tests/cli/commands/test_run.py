@@ -101,7 +101,7 @@ def test_only_a_level_that_covers_every_refused_call_is_advised(
 def test_a_log_that_says_that_nobody_was_there_does_not_end_with_4(
     script: Script, daiku: Daiku, workspace: Path, approve: str
 ) -> None:
-    log = "Nobody is there to approve this.\nnobody is there\nunattended: that needs a person\n"
+    log = "Nobody is there to approve this.\nnobody is there\nunattended: approval is required\n"
     (workspace / "old.log").write_text(log)
     failing = {"text": json.dumps({"commands": ["cat old.log", "cat old.log; ls gone"]})}
     done = daiku("exec", "--model", script(*[failing] * 4), "--approve", approve, "--json", "check it")
@@ -145,7 +145,7 @@ def test_a_refusal_is_not_cut_without_a_terminal(
     """A23.1"""
     model = script({"calls": [PROTECTED]}, DONE)
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert "that needs a person, and nobody is there" in daiku("run", "--model", model, "go").err
+    assert "approval is required, but nobody is available to give it" in daiku("run", "--model", model, "go").err
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, daiku("run", "--model", model, "go").err.splitlines()[:3])) <= 80
 
@@ -199,7 +199,7 @@ def test_a_finished_run_repeats_its_result(script: Script, daiku: Daiku) -> None
         (["run", "hi", "--session", "ses_x", "--continue"], 2, "exclude each other"),
         (["run", "hi", "--session", "ses_x"], 2, "ses_x"),
         (["run", "hi", "--continue"], 2, "no earlier conversation"),
-        (["run", "hi"], 1, "no model"),
+        (["run", "hi"], 1, "No model is available"),
         (["resume", "run_x"], 2, "run_x"),
         (["trace", "ses_x"], 2, "ses_x"),
         (["sessions", "show", "ses_x"], 2, "ses_x"),
@@ -280,7 +280,7 @@ def test_the_core_speaks_japanese_to_who_reads_it(
     done = daiku("run", "--model", model, "--approve", "all", "--json", "hi")
     failed = [c["data"] for c in done.chunks() if c["type"] == "error"]
     failure = Failure.model_validate(failed[0])  # for a program: English, and what it is made from
-    assert failure.message == "The script play.jsonl has no reply left for this (it has 1)."
+    assert failure.message == "The script play.jsonl has no replies left (it has 1)."
     assert failure.in_language("ja").message == "台本 play.jsonl にはもう返答がありません（全 1 件）。"
     told = daiku("run", "--model", model, "--approve", "all", "hi").err
     assert "新しいセッションで再生し直すか、実際のモデルを選んでください。" in told

@@ -238,10 +238,10 @@ def test_only_edits_of_texts_can_be_chosen_from() -> None:
         ("allow_once", (0, 1), ""),
         ("allow_always", (1,), ""),
         ("allow_once", None, ""),
-        ("reject_once", (0,), "Hunks can be chosen only"),
+        ("reject_once", (0,), "You can select hunks only"),
         ("allow_once", (), "No hunk"),
-        ("allow_once", (2,), "There are hunks 0 to 1"),
-        ("allow_once", (-1,), "There are hunks 0 to 1"),
+        ("allow_once", (2,), "Valid hunks are 0 to 1"),
+        ("allow_once", (-1,), "Valid hunks are 0 to 1"),
     ],
 )
 def test_a_choice_must_fit_what_was_asked(

@@ -299,7 +299,7 @@ def test_what_always_means_is_said_in_words() -> None:
     assert describe_grant("edit").startswith("edit files")
     assert describe_grant("command:npm test") == "run `npm test`"
     assert describe_grant("unsandboxed:command:npm test").endswith("without a sandbox")
-    assert describe_grant("network:x.org") == "reach x.org"
+    assert describe_grant("network:x.org") == "connect to x.org"
 
 
 def test_what_a_command_of_the_session_printed_is_read_without_a_question() -> None:

@@ -200,5 +200,5 @@ def test_steps_as_json_with_ids_of_their_own() -> None:
 def test_a_text_without_a_step_is_refused_with_what_would_be_right() -> None:
     with pytest.raises(UsageError, match="no step"):
         read_plan_text("Just words.")
-    with pytest.raises(ToolValidationError, match="none of the steps"):
+    with pytest.raises(ToolValidationError, match="is not a step of the plan"):
         read_plan_text("- [ ] Step 1: a\n  - Depends on: 9\n")

@@ -72,15 +72,15 @@ A, B = Step(step_id="step_a", name="a"), Step(step_id="step_b", name="b")
     ("steps", "said"),
     [
         ((), "no steps"),
-        ((A, A.model_copy(update={"name": "b"})), "Two steps have the id step_a: a, b"),
-        ((A.model_copy(update={"depends_on": ("step_a",)}),), "“a” waits for itself"),
-        ((A.model_copy(update={"depends_on": ("step_x",)}),), "'step_x', which is none of the steps"),
+        ((A, A.model_copy(update={"name": "b"})), "Two steps have the same id step_a: a, b"),
+        ((A.model_copy(update={"depends_on": ("step_a",)}),), "“a” depends on itself"),
+        ((A.model_copy(update={"depends_on": ("step_x",)}),), "'step_x', which is not a step of the plan"),
         (
             (
                 A.model_copy(update={"depends_on": ("step_b",)}),
                 B.model_copy(update={"depends_on": ("step_a",)}),
             ),
-            "wait for one another: a, b",
+            "depend on each other in a cycle: a, b",
         ),
         ((A.model_copy(update={"name": " "}),), "no name"),
         (tuple(Step(name=f"s{n}") for n in range(MAX_STEPS + 1)), "at most 30"),
@@ -178,8 +178,8 @@ def test_the_time_limit_of_a_check_is_kept_with_its_step() -> None:
     ("lines", "said"),
     [
         (("- [ ] Step 1: a", "- [ ] Step 1: b"), "2 steps are called '1'"),
-        (("- [ ] Step 1: a", "  Depends on: 2", "- [ ] Step 2: b"), "wait for one another"),
-        (("- [ ] Step 1: a", "  Depends on: 1"), "waits for itself"),
+        (("- [ ] Step 1: a", "  Depends on: 2", "- [ ] Step 2: b"), "depend on each other in a cycle"),
+        (("- [ ] Step 1: a", "  Depends on: 1"), "depends on itself"),
         (("- [ ] Step 1: a", "  Check: true"), "proves nothing"),
         (("- [ ] Step 1: a", "  Check:", "  ```", "  cat <<X", "  a", "  X", "  ```"), "several lines"),
         (tuple(f"- [ ] Step {n}: s{n}" for n in range(39)), "at most 30"),
@@ -257,7 +257,7 @@ def test_checks_that_a_plan_made_anew_left_out_are_on_record_and_told() -> None:
     assert new.dropped_checks == ("make two",)
     assert (
         describe_changes(OLD, new)
-        == "Steps that went: “two”\nSteps that came: “two by hand”\nChecks that are gone: `make two`"
+        == "Removed steps: “two”\nAdded steps: “two by hand”\nRemoved checks: `make two`"
     )
     assert anew(ProposedStep("", "x"), old=new).dropped_checks == ("make two", "make three")
     assert describe_changes(OLD, OLD) == ""
@@ -269,5 +269,5 @@ def test_whoever_plans_anew_sees_checks_and_order() -> None:
 
 
 def test_a_name_that_two_steps_have_names_none() -> None:
-    with pytest.raises(ToolValidationError, match="2 steps are called"):
+    with pytest.raises(ToolValidationError, match="but 2 steps have that name"):
         link_steps([ProposedStep("", "a"), ProposedStep("", "a"), ProposedStep("", "b", after=("a",))])

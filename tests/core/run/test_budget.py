@@ -39,12 +39,14 @@ def test_an_answer_is_limited_to_what_is_left() -> None:
     assert found[1] == Hold(2000, 0.001 + 1000 * 0.000_004, 1000)
 
 
-@for_each(("limits", "name"), [({"max_tokens": 1100}, "tokens"), ({"max_cost": 0.0015}, "cost")])
-def test_a_call_that_does_not_fit_is_refused_in_words(limits: dict[str, float], name: str) -> None:
+@for_each(
+    ("limits", "name", "word"), [({"max_tokens": 1100}, "tokens", "token"), ({"max_cost": 0.0015}, "cost", "cost")]
+)
+def test_a_call_that_does_not_fit_is_refused_in_words(limits: dict[str, float], name: str, word: str) -> None:
     found = reserve(budget(**limits), CHEAP)
     assert isinstance(found, Failure)
     assert found.kind == "limit"
-    assert f"The limit of {name} leaves no room" in found.message
+    assert f"The {word} limit leaves no room" in found.message
     assert f"limits.max_{name}" in found.hint
 
 

@@ -285,7 +285,7 @@ def test_what_is_said_while_the_model_speaks_is_read_before_the_run_ends() -> No
     [
         (RunLimits(max_rounds=3, max_tool_errors=0), "rounds"),
         (RunLimits(max_tokens=30, max_tool_errors=0), "tokens"),
-        (RunLimits(max_rounds=0, max_tool_errors=2), "tool errors"),
+        (RunLimits(max_rounds=0, max_tool_errors=2), "tool error limit"),
     ],
 )
 def test_a_limit_ends_the_run_and_says_which(limits: RunLimits, word: str) -> None:

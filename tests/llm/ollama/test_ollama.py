@@ -228,7 +228,7 @@ async def test_a_model_without_tools_is_told_apart_before_it_is_asked(
     model_server: ModelServer, ollama: Provider
 ) -> None:
     model_server.answer("/api/show", card(able=["completion"]))
-    with pytest.raises(LLMRequestError, match="cannot use tools") as caught:
+    with pytest.raises(LLMRequestError, match="does not support tools") as caught:
         await reply(ollama, model="gemma", tools=(READ,))
     assert "action_list" in caught.value.failure.hint
     assert (await reply(ollama, model="gemma")).message.text == "ok"  # without tools it talks
@@ -241,7 +241,7 @@ async def test_an_old_server_that_tells_nothing_is_asked_all_the_same(
     assert (await reply(ollama, model="old", tools=(READ,))).message.text == "ok"
     no_tools = {"error": "registry.ollama.ai/library/old does not support tools"}
     model_server.answer("/api/chat", document(no_tools, 400))
-    with pytest.raises(LLMRequestError, match="cannot use tools"):
+    with pytest.raises(LLMRequestError, match="does not support tools"):
         await reply(ollama, model="old", tools=(READ,))
 
 

@@ -564,7 +564,7 @@ async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
     provider = opened("lmstudio", ProviderSettings(base_url="http://127.0.0.1:9"))
     error = await failure(provider)
     assert (error.failure.kind, error.failure.retryable) == ("connection", True)
-    assert "LM Studio cannot be reached at http://127.0.0.1:9/v1" in error.failure.message
+    assert "Cannot reach LM Studio at http://127.0.0.1:9/v1" in error.failure.message
     assert "Start LM Studio" in error.failure.hint
     await provider.aclose()
 
@@ -864,4 +864,4 @@ async def test_an_answer_without_a_body_is_told(model_server: ModelServer, chat:
     model_server.answer(CHAT, Answer([], headers={"content-type": "text/event-stream"}))
     error = await failure(chat)
     assert isinstance(error, StreamCutError)
-    assert "nothing" in error.failure.message
+    assert "returned an empty reply" in error.failure.message

@@ -261,18 +261,18 @@ LIBRARY = "Cannot connect to host h:1 ssl:default [Connect call failed ('127.0.0
     [
         (
             _because(ConnectionRefusedError(111, LIBRARY), httpx2.ConnectError(LIBRARY)),
-            "nothing answers there",
+            "nothing responds at this address",
         ),
-        (_because(socket.gaierror(-2, LIBRARY), httpx2.ConnectError(LIBRARY)), "nobody knows its name"),
+        (_because(socket.gaierror(-2, LIBRARY), httpx2.ConnectError(LIBRARY)), "its name cannot be resolved"),
         (_because(ssl.SSLCertVerificationError(LIBRARY), httpx2.ConnectError(LIBRARY)), "certificate"),
         (_because(ssl.SSLError(LIBRARY), httpx2.ConnectError(LIBRARY)), "TLS"),
         (_because(OSError(errno.ENETUNREACH, LIBRARY), httpx2.ConnectError(LIBRARY)), "no network"),
-        (_because(None, httpx2.ConnectTimeout(LIBRARY)), "no answer"),
+        (_because(None, httpx2.ConnectTimeout(LIBRARY)), "no response"),
         (
             _because(ConnectionRefusedError(111, LIBRARY), httpx2.ConnectTimeout(LIBRARY)),
-            "nothing answers there",
+            "nothing responds at this address",
         ),
-        (_because(None, httpx2.ConnectError(LIBRARY)), "no connection"),
+        (_because(None, httpx2.ConnectError(LIBRARY)), "the connection failed"),
         (httpx2.RemoteProtocolError(LIBRARY), "was lost."),
         (httpx2.ReadError(LIBRARY), "was lost."),
         (httpx2.UnsupportedProtocol(LIBRARY), "cannot be used."),

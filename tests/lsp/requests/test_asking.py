@@ -68,7 +68,7 @@ async def test_a_plain_editor_is_told_what_a_read_asks_for(workspace: Path, scri
         look = {"tool": "files/read", "args": {"path": ".env"}}
         await chat(server.client, script({"calls": [look]}, {"text": "ok"}))
         box = server.client.said("window/showMessageRequest")[0]
-        assert box["message"].startswith("Daiku wants to read this.\n.env looks like a file of secrets")
+        assert box["message"].startswith("Daiku wants to read this.\n.env looks like a secrets file")
 
 
 async def test_an_editor_that_cannot_ask_rejects(workspace: Path, script: Script) -> None:

@@ -140,10 +140,10 @@ def step(number: int, *after: int, **more: Any) -> dict[str, Any]:
 
 WRONG: list[tuple[list[dict[str, Any]], str]] = [
     ([], "no steps"),
-    ([step(1, 2), step(2, 1)], "wait for one another"),
-    ([step(1, 1)], "waits for itself"),
-    ([step(1, 9)], "none of the steps"),
-    ([step(1), step(1)], "Two steps have the id"),
+    ([step(1, 2), step(2, 1)], "depend on each other in a cycle"),
+    ([step(1, 1)], "depends on itself"),
+    ([step(1, 9)], "is not a step of the plan"),
+    ([step(1), step(1)], "Two steps have the same id"),
     ([step(n) for n in range(31)], "at most 30"),
 ]
 """Steps that no plan can have, and what is said of them."""

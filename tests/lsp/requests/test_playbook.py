@@ -133,7 +133,7 @@ async def test_what_waits_is_shown_with_its_difference_and_the_place_that_it_was
         again = await ask("daiku/playbook/review", {"reject": [waiting["id"]]})
         assert again["decided"] == []
         assert again["refused"][0]["id"] == waiting["id"]
-        assert "decided on already" in again["refused"][0]["message"]
+        assert "has already been decided" in again["refused"][0]["message"]
 
 
 async def test_what_runs_showed_is_told_with_its_place_and_what_rests_is_named(
@@ -227,7 +227,7 @@ async def test_secrets_are_taken_out_of_what_a_person_adds(
         ("add", {"section": " ", "content": "x"}, "A lesson needs a section."),
         ("add", {"section": "a", "content": " \n"}, "A lesson needs a text."),
         ("add", {"section": "a", "content": "x" * 4001}, "too long for a lesson"),
-        ("search", {"query": " "}, "Say what to look for."),
+        ("search", {"query": " "}, "Enter a search query."),
         ("review", {"accept": [{"id": "r9"}]}, "There is no change 'r9'"),
         ("review", {"reject": ["u9"]}, "There is no change 'u9'"),
     ],

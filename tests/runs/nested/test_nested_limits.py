@@ -114,7 +114,7 @@ async def test_every_run_of_a_tree_has_its_last_word_within_the_rounds_of_the_wh
     assert [e.text for e in said if not e.calls] == ["Left: the rest."] * (depth + 1)
     assert (result.status, result.text) == ("limit", "Left: the rest.")
     errors = [e.message for c in watch.chunks if isinstance(e := c.event, Failure)]
-    assert set(errors) == {f"The limit of rounds was reached ({most} rounds)."}
+    assert set(errors) == {f"The round limit was reached ({most} rounds)."}
 
 
 async def test_who_has_one_round_from_the_start_does_with_it_what_it_can(folder: Path) -> None:

@@ -247,7 +247,7 @@ async def test_a_check_that_a_plan_made_anew_leaves_out_is_told_and_stands_in_th
     result, watch = await work(app)
     assert last_plan(watch).dropped_checks == ("test -f never",)
     notices = [str(c.event) for c in watch.chunks if c.type == "notice"]
-    assert any("Checks that are gone: `test -f never`" in text for text in notices)
+    assert any("Removed checks: `test -f never`" in text for text in notices)
     assert "Checks that are in the plan no more: `test -f never`." in result.text
     assert "Check: `test -f never`" in told(watch, "planner")[1]
     await app.aclose()

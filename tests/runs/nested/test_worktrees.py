@@ -206,8 +206,8 @@ async def test_binary_files_are_made_again_here(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (lambda root: (root / "b.txt").write_text("mine\n"), "not committed (b.txt)"),
-        (lambda root: (root / "new.txt").write_text("mine\n"), "not committed (new.txt)"),
+        (lambda root: (root / "b.txt").write_text("mine\n"), "there are uncommitted changes (b.txt)"),
+        (lambda root: (root / "new.txt").write_text("mine\n"), "there are uncommitted changes (new.txt)"),
         (
             lambda root: [
                 (root / ".gitmodules").write_text(""),

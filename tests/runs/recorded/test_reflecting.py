@@ -177,7 +177,7 @@ async def test_where_no_model_says_what_can_be_read_rules_learn_and_it_is_said_o
     chunks = await place.worked(app)
     assert [each.why for each in store_of(app).deltas()] == ["command_replaced"]
     (notice,) = said(chunks)
-    assert "rules alone" in notice
+    assert "learns lessons only by rules" in notice
     assert not [c for c in chunks if isinstance(c.event, Reflected)]
     place.say(FAILED, "No.", *case[1])
     assert said(await place.worked(app)) == []

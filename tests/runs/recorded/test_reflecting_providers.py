@@ -77,7 +77,7 @@ async def test_without_a_key_rules_learn_alone_and_it_is_said(tmp_path: Path, se
     app = place.app(FAILED, "No.")
     chunks = await place.worked(app)
     (notice,) = [c.event for c in chunks if isinstance(c.event, Notice)]
-    assert "rules alone" in str(notice.text)
+    assert "learns lessons only by rules" in str(notice.text)
     assert notice.text.id == "playbook.rules_only"
     assert server.asked == []
     await app.aclose()

@@ -189,8 +189,8 @@ async def test_what_a_server_says_is_cleaned_and_odd_tools_are_left_out(tmp_path
         assert "\U000e0041" not in spec.description
         assert len(spec.description) < 2000
         (report,) = played.servers.list_reports()
-        assert "a second tool of the name ok" in report.why
-        assert "big is left out" in report.why
+        assert "a second tool named ok was skipped" in report.why
+        assert "big was skipped" in report.why
 
 
 async def test_no_server_takes_the_name_of_another_tool(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_no_server_takes_the_name_of_another_tool(tmp_path: Path) -> None:
     ("settings", "why"),
     [
         (MCPServerSettings(mcp_server_name="a b", command=("x",)), "letters, digits"),
-        (MCPServerSettings(mcp_server_name="mcp", command=("x",)), "not `mcp`"),
+        (MCPServerSettings(mcp_server_name="mcp", command=("x",)), "cannot be `mcp`"),
         (MCPServerSettings(mcp_server_name="a"), "either a command or a url"),
         (MCPServerSettings(mcp_server_name="a", url="file:///etc/passwd"), "https://"),
     ],
@@ -283,7 +283,7 @@ async def test_a_server_that_keeps_crashing_is_waited_for_longer_and_longer(
     async with playing(tmp_path, wild("crash")) as played:
         await played.allow()
         texts = [(await played.call("wild/work")).text for _ in range(3)]
-        assert ["tried again in" in text for text in texts] == [False, False, True]
+        assert ["next attempt in" in text for text in texts] == [False, False, True]
 
 
 async def test_a_hanging_call_is_given_up_and_a_deaf_server_replaced(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ async def test_a_program_of_the_workspace_is_not_taken_for_one_on_path(
     monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
     async with playing(tmp_path, MCPServerSettings(mcp_server_name="x", command=("uvx-of-test",))) as played:
         await played.allow()
-        assert any("no program" in line for line in played.told)
+        assert any("is not on PATH" in line for line in played.told)
     assert not (tmp_path / "canary").exists()
 
 

@@ -86,7 +86,7 @@ def test_a_force_push_while_it_is_worked_is_not_overwritten(yard: GitHubYard, de
     assert desk.work()[1][-1]["state"] == "failed"
     assert met
     assert run_git(place, "rev-parse", "theirs").strip() == theirs
-    is_told_once(yard, pull.number, "somebody else has changed the branch")
+    is_told_once(yard, pull.number, "someone else changed the branch")
 
 
 def test_a_default_branch_that_gets_another_name_is_told_once(yard: GitHubYard, desk: Desk) -> None:
