@@ -382,7 +382,7 @@ def test_a_file_that_is_not_there_and_a_folder_are_refused(
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
         done = daiku("playbook", "import", str(place))
-        assert (done.code, "is no file" in done.err) == (2, True), done
+        assert (done.code, "is not a file" in done.err) == (2, True), done
     (tmp_path / "round").symlink_to("round")
     for name in ("round", "none", "n" * 300):
         done = daiku("playbook", "import", str(tmp_path / name))
