@@ -59,7 +59,10 @@ async def test_the_settings_rules_give_a_request_to_an_agent(tmp_path: Path) -> 
 async def test_several_agents_are_handed_the_request_and_the_coordinator_joins(tmp_path: Path) -> None:
     """R1.58: in the order of the rule."""
     rules = RouterSettings(rules=(("report", ("explorer", "nobody", "coordinator", "reporter")),))
-    lines = ({"text": "Found: A.", "when": "a report"}, {"text": "A and more.", "when": "has no replies left"})
+    lines = (
+        {"text": "Found: A.", "when": "a report"},
+        {"text": "A and more.", "when": "has no replies left"},
+    )
     app, watch = make(tmp_path, *lines, router=rules), Watch()
     result = await app.runs.run(RunRequest("a report", approvals="none"), watch)
     begun = [c.event.to for c in watch.chunks if isinstance(c.event, HandoffStart)]

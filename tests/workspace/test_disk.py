@@ -268,7 +268,12 @@ async def test_binary_huge_and_missing_files_and_folders_say_why(ws: DiskWorkspa
     (workspace / "dir").mkdir()
     with (workspace / "huge").open("wb") as f:
         f.truncate(11_000_000)
-    for name, why in (("bin", "binary"), ("dir", "folder"), ("huge", "too large"), ("none", "does not exist")):
+    for name, why in (
+        ("bin", "binary"),
+        ("dir", "folder"),
+        ("huge", "too large"),
+        ("none", "does not exist"),
+    ):
         with pytest.raises(ToolValidationError, match=why):
             await ws.read(name)
     assert (workspace / "bin").read_bytes() == b"\x00\x01\xff"

@@ -94,7 +94,10 @@ def test_a_list_of_tasks_is_read_in_its_usual_forms(reply: str) -> None:
         ('{"tasks": []}', "is empty"),
         ('{"plan": 1}', 'no "tasks" list'),
         (json.dumps({"tasks": LISTED * 51}), "at most 50"),
-        ('{"tasks": [{"operation": "x", "args": {"a": {"$ref": "t9.text"}}}]}', "does not name an earlier task"),
+        (
+            '{"tasks": [{"operation": "x", "args": {"a": {"$ref": "t9.text"}}}]}',
+            "does not name an earlier task",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_list_is_said(reply: str, problem: str) -> None:

@@ -145,7 +145,9 @@ def test_a_refusal_is_not_cut_without_a_terminal(
     """A23.1"""
     model = script({"calls": [PROTECTED]}, DONE)
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert "approval is required, but nobody is available to give it" in daiku("run", "--model", model, "go").err
+    assert (
+        "approval is required, but nobody is available to give it" in daiku("run", "--model", model, "go").err
+    )
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, daiku("run", "--model", model, "go").err.splitlines()[:3])) <= 80
 

@@ -40,7 +40,8 @@ def test_an_answer_is_limited_to_what_is_left() -> None:
 
 
 @for_each(
-    ("limits", "name", "word"), [({"max_tokens": 1100}, "tokens", "token"), ({"max_cost": 0.0015}, "cost", "cost")]
+    ("limits", "name", "word"),
+    [({"max_tokens": 1100}, "tokens", "token"), ({"max_cost": 0.0015}, "cost", "cost")],
 )
 def test_a_call_that_does_not_fit_is_refused_in_words(limits: dict[str, float], name: str, word: str) -> None:
     found = reserve(budget(**limits), CHEAP)

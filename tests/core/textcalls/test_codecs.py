@@ -233,7 +233,9 @@ def test_a_reference_to_no_earlier_action_stays_one_and_is_refused_when_it_is_it
         '{"actions": [{"id": "a", "operation": "x", "args": {"y": {"$ref": "' + target + '"}}}]}'
     ).calls
     assert call.args == {"y": {"$ref": target}}
-    assert f'"{target}" does not match any result' in unresolved_reason(call, (AssistantMessage(calls=(call,)),))
+    assert f'"{target}" does not match any result' in unresolved_reason(
+        call, (AssistantMessage(calls=(call,)),)
+    )
 
 
 # --- what a person sees while it streams

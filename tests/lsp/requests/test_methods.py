@@ -224,9 +224,7 @@ async def test_configured_mcp_servers_are_listed_with_how_they_stand_and_not_sta
         assert found[0]["hint"] == "To allow it, run: daiku mcp allow files"
         assert found[1]["why"]
         told = (await server.client.request("workspace/executeCommand", {"command": "daiku.doctor"}))["text"]
-        wanted = (
-            "MCP server files: unasked: Daiku does not use it until you allow it To allow it, run: daiku mcp allow files"
-        )
+        wanted = "MCP server files: unasked: Daiku does not use it until you allow it To allow it, run: daiku mcp allow files"
         assert f"· {wanted}" in told.splitlines()
     assert not started.exists()
 
