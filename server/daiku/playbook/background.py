@@ -286,11 +286,7 @@ def build_learner(
 
 
 def may_teach(chunks: Sequence[Chunk]) -> bool:
-    """Return True if there is anything to learn from in a session.
-
-    That is a lesson that a run received, a failed command, a rejection, an undo, or a message after the first
-    request.
-    """
+    """Return True if a session has a received lesson, a failed command, a correction, or a second request."""
     ended = False
     for chunk in chunks:
         match chunk.event:

@@ -117,10 +117,9 @@ class PlaybookTransaction:
 
     def undo(self, delta_id: str) -> Delta | ChangeRefusal:
         """Undo and log an applied change. A rejected one becomes pending again."""
-        number = parse_delta_id(self.scope, delta_id)
-        row = None if number is None else self.db.first(tables.DELTA, (self.playbook, number))
-        if number is None or row is None:
+        if (logged := self._find_logged(delta_id)) is None:
             return refuse_unknown_change(delta_id)
+        number, row = logged
         delta, undo_data, applied = parse_delta(row[0]), parse_undo_data(row[1]), int(row[2])
         if delta.status == "rejected":
             pending = delta.model_copy(update={"status": "proposed", "decided_at": ""})
@@ -151,13 +150,17 @@ class PlaybookTransaction:
         bullets = dict.fromkeys(observation.bullet for observation in observations)
         update_counters(self.db, self.playbook, bullets, self.revision)
 
-    def _get_pending(self, delta_id: str, *statuses: DeltaStatus) -> tuple[int, Delta] | ChangeRefusal:
+    def _find_logged(self, delta_id: str) -> tuple[int, tables.Row] | None:
+        """Return the number of a change and its row."""
         number = parse_delta_id(self.scope, delta_id)
         row = None if number is None else self.db.first(tables.DELTA, (self.playbook, number))
-        if number is None or row is None:
+        return None if number is None or row is None else (number, row)
+
+    def _get_pending(self, delta_id: str, *statuses: DeltaStatus) -> tuple[int, Delta] | ChangeRefusal:
+        if (logged := self._find_logged(delta_id)) is None:
             return refuse_unknown_change(delta_id)
-        delta = parse_delta(row[0])
-        return (number, delta) if delta.status in statuses else refuse_decided(delta_id)
+        delta = parse_delta(logged[1][0])
+        return (logged[0], delta) if delta.status in statuses else refuse_decided(delta_id)
 
     def _execute(self, delta: Delta, change_id: str) -> _Effect | ChangeRefusal:
         """Apply `delta`, whose id is `change_id`; return its effect."""

@@ -13,7 +13,6 @@ from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.playbook import (
     Bullet,
-    BulletHit,
     Delta,
     DeltaStatus,
     LearntFrom,
@@ -97,7 +96,9 @@ class PlaybookDesk:
             for store in self._stores(scope)
             for hit in search.search(search_query, store, resting=True, related=True)
         ]
-        return api.PlaybookSearchResult(hits=tuple(sorted(hits, key=_sort_key)[:most]))
+        return api.PlaybookSearchResult(
+            hits=tuple(sorted(hits, key=lambda hit: (hit.resting, -hit.combined_score))[:most])
+        )
 
     def show(self, bullet_id: str) -> api.PlaybookShowResult:
         """Return a bullet with its history and observations."""
@@ -345,10 +346,6 @@ def open_desk(
         yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, get_search, language=language)
     finally:
         stores.close()
-
-
-def _sort_key(hit: BulletHit) -> tuple[bool, float]:
-    return hit.resting, -hit.combined_score
 
 
 def build_usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:

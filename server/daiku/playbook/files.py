@@ -287,11 +287,7 @@ def _check_time(time: str) -> str:
 def _find_new(
     bullets: Sequence[Bullet], scope: PlaybookScope, list_held: Callable[[], Iterable[tuple[str, str]]]
 ) -> tuple[bool, ...]:
-    """Return for each bullet whether it is new.
-
-    A bullet without an id of this scope is not new if one of the existing bullets has the same section and
-    text.
-    """
+    """Return for each bullet whether its id is of this scope, or its section and text are new."""
     anonymous = [parse_bullet_id(each.id, scope) is None for each in bullets]
     known_texts = (
         {_normalize(*each) for each in list_held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()

@@ -232,10 +232,7 @@ def search_factory(config: Config) -> Callable[[], PlaybookSearch]:
 def _merge_hits(
     finder: FindsBullets, query: SearchQuery, found: Sequence[list[BulletHit]], *, resting: bool
 ) -> Sequence[BulletHit]:
-    """Merge the hits of each playbook.
-
-    Scores are relative to one playbook, so hits of two are searched once more as one.
-    """
+    """Merge the hits of each playbook by searching them as one: scores are relative to one playbook."""
     if len(found) < 2:
         return found[0] if found else ()
     from daiku.domain.playbook import Playbook  # when used

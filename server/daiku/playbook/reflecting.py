@@ -254,10 +254,7 @@ class Reflections:
             pass
 
     def _write_runs(self, session: str, run: str, state: _ReflectionState) -> None:
-        """Record each agent's run below the run that was reflected on.
-
-        Raises UsageError if another process holds the session.
-        """
+        """Record each agent's run below the run reflected on. Raises UsageError if the session is busy."""
         live = next((each for each in self.live.values() if each.log.session == session), None)
         lock = None if live is not None else self.services.journal.lock(session)
         try:

@@ -46,6 +46,11 @@ def find_code_spans(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(span.split()) for span in _SPAN.findall(text) if span.strip()))
 
 
+def get_place(chunk: Chunk) -> LearntFrom:
+    """Return the location of a chunk as evidence."""
+    return LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
+
+
 def redact_proposal(proposal: Proposal, redact: Redact) -> Proposal:
     """Return the proposal without secrets."""
     return replace(
@@ -131,7 +136,7 @@ def _iter_operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperatio
     """Yield the recorded operations, each with the end of the run that it is drawn from."""
     tops = top_runs(chunks)
     ends = {
-        chunk.run: LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
+        chunk.run: get_place(chunk)
         for chunk in chunks
         if isinstance(chunk.event, RunFinished) and chunk.parent is None
     }

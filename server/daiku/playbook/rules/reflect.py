@@ -15,8 +15,7 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
 )
-from daiku.domain.playbook import LearntFrom
-from daiku.playbook.rules.proposals import Proposal
+from daiku.playbook.rules.proposals import Proposal, get_place
 from daiku.playbook.rules.replaced import find_replaced_commands
 from daiku.run.rules.state.state import PERSON
 from daiku.texts.rules.patterns import lazy
@@ -70,11 +69,6 @@ def reflect(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
     proposals = [*find_replaced_commands(chunks), *_find_rejections(chunks), *_find_corrections(chunks)]
     proposals.sort(key=lambda each: each.evidence[-1].seq)
     return tuple(proposals)
-
-
-def get_place(chunk: Chunk) -> LearntFrom:
-    """Return the location of a chunk as evidence."""
-    return LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
 
 
 def _find_rejections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:

@@ -9,7 +9,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.playbook import LearntFrom
-from daiku.playbook.rules.proposals import Proposal, Taught
+from daiku.playbook.rules.proposals import Proposal, Taught, get_place
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
 from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code
@@ -122,13 +122,12 @@ def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:
                 intent = find_intent(command)
                 if code is None or intent is None:
                     continue
-                place = LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
                 if _is_uninformative(command) or (code == 0 and _has_run_nothing(command, response)):
                     continue
                 wrong = code in CANNOT_RUN or (code != 0 and _has_output(_WRONG_CALL, response))
                 lacks_file = code != 0 and not wrong and _has_output(_NO_FILE, response)
                 judged = (code == 0, wrong or lacks_file, lacks_file, edits)
-                commands.append(CommandRun(command, intent, call_chunk.seq, place, *judged))
+                commands.append(CommandRun(command, intent, call_chunk.seq, get_place(chunk), *judged))
             case _:
                 pass
     return commands
