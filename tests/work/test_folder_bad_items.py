@@ -136,7 +136,7 @@ async def test_a_file_that_is_deleted_while_it_is_worked_is_told_to_the_log(
     monkeypatch.setattr(working, "_start", gone)
     (told,) = await box.look()
     assert told.state in ("stopped", "failed")
-    assert "gone" in told.error or "not there" in told.error
+    assert "gone" in told.error or "does not exist" in told.error
     assert not path.exists()
     assert await box.look() == []
 
