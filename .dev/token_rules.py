@@ -40,7 +40,7 @@ PUBLIC = ("-client-id", "-public-key", "-pub-key", "-pub-api-key", "-access-id",
 APART = ("nuget", "sidekiq-sensitive")
 """Beginnings of ids of rules whose keyword stands before or after the token."""
 LONG = 30
-"""Characters of most tokens, at least, as in token_shapes.py."""
+"""Characters of most tokens, at least, as in known_values.py."""
 AROUND = r"[\w.-]{0,50}?"
 """Pattern that gitleaks puts before a keyword: a redactor does not need it, and it takes fifty times as long."""
 ENDS = (
@@ -50,11 +50,11 @@ ENDS = (
     r"(?:[^\w-]|\z)",
 )
 END = "END"
-"""Where a token may end, as in token_shapes.py."""
+"""Where a token may end, as in known_values.py."""
 BETWEEN = re.compile(
     r"""\(\?:\[ \\t\\w\.-\]\{0,20\}\)\[\\s'"\]\{0,3\}\)?\(\?:=\|>.*?\|,\)\[\\x60'"\\s=\]\{0,5\}"""
 )
-"""Pattern that gitleaks puts between a keyword and a secret, `NEAR` in token_shapes.py."""
+"""Pattern that gitleaks puts between a keyword and a secret, `NEAR` in known_values.py."""
 UNBOUNDED = re.compile(r"(?:\{\d+,\}|[^\\(][+*])(?:=\{0,\d\})?\)*$")
 BARE = re.compile(r"\(((?!live_)[A-Za-z0-9]{3,}[-_](?:[^()]|\([^()]*\))+)\)" + END)
 

@@ -12,7 +12,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.eval.copies import make_copy
 from daiku.eval.task import read_tasks
 from daiku.guard.rules.protected.effects import find_effects
-from daiku.guard.rules.protected.paths import is_pipeline
+from daiku.guard.rules.protected.names import is_pipeline
 from daiku.guard.sandbox import bubblewrap
 from daiku.guard.sandbox.places import path_places
 from daiku.tools.shell.environment import CommandPlace

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.guard.rules.protected.paths import explain_protection
+from daiku.guard.rules.protected.names import explain_protection
 from tests.attacks.victim import Victim, snapshot
 
 SECRET = "CANARY-7f3a-never-to-be-seen"  # what is looked for

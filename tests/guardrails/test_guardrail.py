@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from daiku.guard.guardrails.guardrail import Guardrail
 from daiku.guard.guardrails.matching import is_cheap
-from daiku.guard.rules.guardrails.forms import searched_forms
+from daiku.guard.rules.guardrails.fingerprints import searched_forms
 from tests.cases import for_each
 
 EXPLODING = r"^(a+)+$"

@@ -16,8 +16,8 @@ from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import Notice, ToolResponse
 from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.tools import ToolCall
+from daiku.guard.guardrails.configured import SecretsGuard
 from daiku.guard.guardrails.references import WorkspaceReferences, load_corpus
-from daiku.guard.guardrails.secrets import SecretsGuard
 from daiku.guard.guardrails.similarity import SimilarityGuard
 from daiku.guard.rules.guardrails.fingerprints import WARN, fingerprints, similarity, similarity_action
 from daiku.guard.rules.guardrails.written import call_text

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
-from daiku.guard.rules.grant_words import describe_grant
 from daiku.guard.rules.guard import verdict
-from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.policy import Policy, describe_grant
 from daiku.guard.rules.protected.addresses import explain_local, parse_url
-from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
+from daiku.guard.rules.protected.names import explain_protection, holds_secrets
 from daiku.guard.rules.referenced_paths import lexical_path
 from daiku.texts.rules.visible import show_hidden
 from tests.cases import examples, for_each

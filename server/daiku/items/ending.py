@@ -20,7 +20,7 @@ from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult, is_success, unverified_note
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
-from daiku.guard.rules.protected.paths import needs_review
+from daiku.guard.rules.protected.names import needs_review
 from daiku.items.applying import apply_open
 from daiku.items.kept.asking import KEEP
 from daiku.items.kept.pushing import as_refusal, build_commit_message

@@ -15,7 +15,7 @@ from daiku.domain.labels import Label
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
 from daiku.edits.rules.changes.diagnostics import format_counts, format_problem, sort_by_severity
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.protected.names import holds_secrets
 from daiku.run.rules.outside import Editor, Location
 from daiku.team.rules.proof.evidence import EVERYWHERE, is_within
 from daiku.tools.face import Face

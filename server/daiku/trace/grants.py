@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from daiku.dataclass import dataclass
-from daiku.guard.rules.grant_words import describe_grant
+from daiku.guard.rules.policy import describe_grant
 from daiku.store.database import Database
 from daiku.store.opening import Place, build_table_opener, open_tables
 from daiku.texts.text import Text, text

@@ -16,7 +16,7 @@ import re2
 from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass, field
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.protected.names import holds_secrets
 from daiku.texts.rules.patterns import lazy
 from daiku.workspace.repository import GitPlaces, TrackedFiles, find_git_places, find_tracked
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.guard.rules.commands.judge import judge
-from daiku.guard.rules.protected.paths import explain_protection
+from daiku.guard.rules.protected.names import explain_protection
 from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 

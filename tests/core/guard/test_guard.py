@@ -7,9 +7,8 @@ from typing import Any
 
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
-from daiku.guard.rules.grant_words import describe_grant
 from daiku.guard.rules.guard import verdict
-from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.policy import Policy, describe_grant
 from daiku.guard.rules.referenced_paths import touched_paths
 from daiku.texts.text import text
 from tests.cases import for_each

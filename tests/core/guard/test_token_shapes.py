@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from daiku.guard.rules import token_shapes
+from daiku.guard.rules import known_values
+from daiku.guard.rules.known_values import LONG, TokenRule, entropy_of, read_rows, rules_for, token_rules
 from daiku.guard.rules.redact import MARK, Redactor
-from daiku.guard.rules.token_shapes import LONG, TokenRule, entropy_of, read_rows, rules_for, token_rules
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 
@@ -202,7 +202,7 @@ def test_every_rule_whose_tokens_may_be_short_says_so() -> None:
 
 
 def test_the_rules_have_their_license_beside_them() -> None:
-    rules = Path(token_shapes.__file__).with_name("token_rules.tsv")
+    rules = Path(known_values.__file__).with_name("token_rules.tsv")
     assert "MIT License" in rules.with_suffix(".LICENSE").read_text("utf-8")
     assert re.search(r"gitleaks v\d+\.\d+", rules.read_text("utf-8").partition("\n")[0])
     assert len(token_rules()) > 200

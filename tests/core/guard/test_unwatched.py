@@ -13,7 +13,7 @@ from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
 from daiku.guard.rules.guard import verdict
 from daiku.guard.rules.policy import Policy, Verdict
 from daiku.guard.rules.protected.addresses import parse_url
-from daiku.guard.rules.protected.paths import explain_protection, holds_secrets, is_pipeline
+from daiku.guard.rules.protected.names import explain_protection, holds_secrets, is_pipeline
 from daiku.guard.rules.referenced_paths import lexical_path, touched_paths
 from daiku.guard.rules.unwatched import WHOLE_COPY
 from daiku.tools.table import build_builtin_tools

@@ -9,8 +9,13 @@ from pathlib import Path
 from check_jsonschema.catalog import SCHEMA_CATALOG
 
 from daiku.guard.rules.policy import Policy
-from daiku.guard.rules.protected.names import CATEGORIES
-from daiku.guard.rules.protected.paths import explain_hidden, explain_protection, is_pipeline, needs_review
+from daiku.guard.rules.protected.names import (
+    CATEGORIES,
+    explain_hidden,
+    explain_protection,
+    is_pipeline,
+    needs_review,
+)
 from tests.cases import for_each
 from tests.core.guard.test_unwatched import judged
 

@@ -6,8 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import partial
 
-from daiku.guard.rules.guardrails.fingerprints import fingerprints
-from daiku.guard.rules.guardrails.forms import searched_forms
+from daiku.guard.rules.guardrails.fingerprints import fingerprints, searched_forms
 from daiku.memory.rules.terms import split_terms
 from daiku.team.rules.drafting.headings import find_headings
 from daiku.texts.rules.marks import MOST, without_mark_runs

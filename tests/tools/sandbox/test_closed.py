@@ -11,8 +11,8 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.domain.tools import ToolResult
-from daiku.guard.sandbox import bubblewrap, closed
-from daiku.guard.sandbox.closed import find_closed
+from daiku.guard.sandbox import bubblewrap, links
+from daiku.guard.sandbox.links import find_closed
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.gitsettings import find_hidden_object
 from daiku.tools.shell.preparing import PreparedCommand, prepare, wrap_in_sandbox, wrap_in_trial
@@ -133,7 +133,7 @@ def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A23.6: nothing is left open."""
-    monkeypatch.setattr(closed, "MOST_MASKED", 3)
+    monkeypatch.setattr(links, "MOST_MASKED", 3)
     marks = (f"{bench.root}/.daikuignore",)
     with pytest.raises(OSError, match="close their folders"):
         find_closed((bench.root,), marks)
@@ -145,7 +145,7 @@ def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_
 
 
 def test_a_project_without_the_file_is_not_walked(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closed, "_entries", lambda _folder: pytest.fail("walked"))
+    monkeypatch.setattr(links, "_entries", lambda _folder: pytest.fail("walked"))
     assert find_closed((workspace.resolve(),), ()) == ()
 
 

@@ -21,7 +21,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     """
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     # This module runs as a file, so its path is known only now.
-    from daiku.guard.rules.guardrails.forms import searched_forms
+    from daiku.guard.rules.guardrails.fingerprints import searched_forms
 
     while line := source.readline():
         request = json.loads(line)

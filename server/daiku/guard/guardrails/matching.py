@@ -19,7 +19,7 @@ from typing import Literal
 
 from daiku.dataclass import dataclass, field
 from daiku.guard.guardrails.matcher import FOUND
-from daiku.guard.rules.guardrails.forms import searched_forms
+from daiku.guard.rules.guardrails.fingerprints import searched_forms
 
 SECONDS = 1.0
 """CPU seconds that one pattern may take on a text of usual length."""

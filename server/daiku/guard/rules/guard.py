@@ -13,12 +13,17 @@ from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.guard.rules.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.guard.rules.edit_effects import explain_edit_effects
 from daiku.guard.rules.policy import Policy, Verdict
 from daiku.guard.rules.protected.addresses import parse_url
-from daiku.guard.rules.protected.paths import explain_hidden, explain_protection, holds_secrets
+from daiku.guard.rules.protected.names import explain_hidden, explain_protection, holds_secrets
 from daiku.guard.rules.referenced_paths import is_kept_output, touched_paths
-from daiku.guard.rules.unwatched import CONTAINED_TOOLS, UnwatchedCall, by_its_paths, unwatched
+from daiku.guard.rules.unwatched import (
+    CONTAINED_TOOLS,
+    UnwatchedCall,
+    by_its_paths,
+    explain_edit_effects,
+    unwatched,
+)
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
 SHELL = "shell/run"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import cast
 
-from daiku.guard.rules.known_values import KnownValues
-from daiku.guard.rules.token_shapes import (
+from daiku.guard.rules.known_values import (
     MARK,
+    KnownValues,
     find_all,
     has_long_run,
     is_service,

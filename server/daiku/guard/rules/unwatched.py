@@ -1,17 +1,42 @@
-"""The verdict on a call in a run on a work item, which nobody watches: what the item's own copy and the sandbox contain."""
+"""The verdict on a call in a run on a work item, which nobody watches, and the check of an edit by its effects."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
+
+from pydantic import JsonValue
 
 from daiku.dataclass import dataclass
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.guard.rules.edit_effects import explain_edit_effects
+from daiku.domain.work.patches import Patch
 from daiku.guard.rules.policy import Policy, Verdict
 from daiku.guard.rules.protected.addresses import parse_url
-from daiku.guard.rules.protected.paths import explain_protection, holds_secrets, is_pipeline
-from daiku.guard.rules.referenced_paths import is_kept_output, touched_paths
+from daiku.guard.rules.protected.effects import explain_new_effects, explain_patch_effects
+from daiku.guard.rules.protected.names import explain_protection, holds_secrets, is_pipeline
+from daiku.guard.rules.referenced_paths import is_kept_output, string_arguments, touched_paths
 from daiku.texts.text import NO_TEXT, Text, text
+
+
+def explain_edit_effects(paths: Sequence[str], args: JsonValue, patch: Patch | None) -> Text:
+    """Return what an edit makes tools do, empty if nothing.
+
+    Read from its `patch`, or from its arguments if the patch is unknown.
+    """
+    if patch is not None:
+        return explain_patch_effects(patch)
+    parts = [part for _, value in string_arguments(args) for part in _list_possible_texts(value)]
+    for path in paths:
+        if why := next(filter(None, (explain_new_effects(path, part) for part in parts)), NO_TEXT):
+            return text("guard.of_path", path=path, why=why)
+    return NO_TEXT
+
+
+def _list_possible_texts(value: str) -> tuple[str, ...]:
+    """Return possible file contents for an argument that is a complete text, a part of one, or a patch."""
+    added = "\n".join(line[1:] for line in value.splitlines() if line.startswith("+"))
+    return (value, '{"scripts":{' + value, added)
+
 
 CONTAINED_TOOLS = frozenset({"git/commit"})
 """Tools that run programs, and can reach nothing but this machine whatever they are told."""

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from daiku.domain.config import SandboxSettings
 from daiku.guard.rules.policy import SandboxState
-from daiku.guard.sandbox.kernel import system_call_filter, user_namespace
-from daiku.guard.sandbox.sessions import enter_network
+from daiku.guard.sandbox.sessions import enter_network, system_call_filter, user_namespace
 from daiku.guard.sandbox.view import Bounds, view
 from daiku.workspace.programs import find_program
 

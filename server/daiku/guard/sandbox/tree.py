@@ -21,8 +21,9 @@ from daiku.guard.rules.protected.names import (
     PROTECTED_PAIRS,
     SECRET_FILES,
     SECRET_FOLDERS,
+    explain_protection,
+    holds_secrets,
 )
-from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
 from daiku.guard.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 from daiku.texts.rules.patterns import lazy
 

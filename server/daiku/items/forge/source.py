@@ -16,8 +16,7 @@ from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import ApiAccess, RepositoryCalls, Sleep
 from daiku.items.forge.finding import Finder, LabelCache, Lifetimes
-from daiku.items.forge.news import read_news
-from daiku.items.forge.reading import read_item
+from daiku.items.forge.news import read_item, read_news
 from daiku.items.forge.repository import Account, ForgeRepository
 from daiku.items.forge.shapes import User
 from daiku.items.forge.wire import Wire

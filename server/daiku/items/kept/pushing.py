@@ -8,7 +8,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.intents import DropKept, GitIntent, KeepTree, Outcome, PushBranch
 from daiku.domain.items.item import ItemKey
-from daiku.guard.rules.protected.paths import is_pipeline
+from daiku.guard.rules.protected.names import is_pipeline
 from daiku.items.record import ItemRecord
 from daiku.items.rules.harmless import clean_commit_message, to_plain_line
 from daiku.texts.text import text

@@ -243,7 +243,7 @@ async def render_files(places: Iterable[FileReference], workspace: Workspace, on
 
 async def _may_show(path: str, workspace: Workspace) -> bool:
     """Return True if the word names a file that may be shown without a request: not secret, not hidden."""
-    from daiku.guard.rules.protected.paths import holds_secrets  # when used
+    from daiku.guard.rules.protected.names import holds_secrets  # when used
 
     try:
         real = workspace.locate(path)

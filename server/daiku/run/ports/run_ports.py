@@ -15,7 +15,7 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputG
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.patches import Patch
-from daiku.guard.rules.grant_words import describe_grant
+from daiku.guard.rules.policy import describe_grant
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.live import LiveRun
 from daiku.run.ports.guards import guard_reply, guards_of

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from daiku.dataclass import replace
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.protected.names import holds_secrets
 from daiku.guard.rules.referenced_paths import is_kept_output
 from daiku.tools.face import Face
 from daiku.tools.files.engines import (

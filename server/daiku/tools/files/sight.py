@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daiku.domain.errors import ToolValidationError
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.protected.names import holds_secrets
 from daiku.run.rules.outside import TextFile
 from daiku.texts.text import text
 from daiku.tools.tool import ToolContext

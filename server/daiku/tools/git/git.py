@@ -12,7 +12,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.protected.names import holds_secrets
 from daiku.items.rules.harmless import clean_commit_message
 from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text as sentence

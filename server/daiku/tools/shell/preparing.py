@@ -29,8 +29,7 @@ from daiku.guard.rules.commands.wrappers import program_name
 from daiku.guard.rules.policy import SandboxState
 from daiku.guard.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.guard.sandbox.aside import Before, before
-from daiku.guard.sandbox.closed import find_closed
-from daiku.guard.sandbox.links import find_linked
+from daiku.guard.sandbox.links import find_closed, find_linked
 from daiku.tools.shell.environment import build_environment, find_environment
 from daiku.tools.shell.gitsettings import (
     FOR_COMMANDS,

@@ -19,7 +19,7 @@ from daiku.domain.events import Notice
 from daiku.guard.rules.commands.bash import read_script
 from daiku.guard.rules.commands.dangers import is_installation
 from daiku.guard.rules.commands.judge import LOOKING, changes_folder, read_only
-from daiku.guard.rules.commands.network import named_program
+from daiku.guard.rules.commands.rules import named_program
 from daiku.guard.rules.commands.wrappers import program_name
 from daiku.guard.sandbox.aside import (
     ActingFile,

@@ -10,7 +10,7 @@ from subprocess import SubprocessError
 
 from daiku.domain.tools import ToolResult
 from daiku.guard.rules.commands.bash import read_script
-from daiku.guard.rules.commands.network import CLIENTS
+from daiku.guard.rules.commands.rules import CLIENTS
 from daiku.guard.rules.commands.wrappers import program_name
 from daiku.guard.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
 from daiku.texts.rules.visible import show_hidden

@@ -8,9 +8,8 @@ import re
 from fnmatch import fnmatchcase
 
 from daiku.dataclass import dataclass, replace
-from daiku.guard.rules.commands.bash import SimpleCommand
+from daiku.guard.rules.commands.bash import SimpleCommand, Word
 from daiku.guard.rules.commands.inlinecode import removes_folders
-from daiku.guard.rules.commands.words import Word
 from daiku.guard.rules.commands.wrappers import inner_commands, program_name
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text

@@ -6,12 +6,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 
-from daiku.guard.rules.commands.bash import SimpleCommand
-from daiku.guard.rules.commands.network import named_program
-from daiku.guard.rules.commands.programs import list_words, list_words_by_name
-from daiku.guard.rules.commands.rules import is_same_option
-from daiku.guard.rules.commands.words import Word
-from daiku.guard.rules.commands.wrappers import SHELLS, program_name
+from daiku.guard.rules.commands.bash import SimpleCommand, Word
+from daiku.guard.rules.commands.rules import is_same_option, named_program
+from daiku.guard.rules.commands.wrappers import SHELLS, list_words, list_words_by_name, program_name
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from daiku.guard.rules.commands.programs import list_words_by_name
-from daiku.guard.rules.commands.words import Word
-from daiku.guard.rules.commands.wrappers import program_name
+from daiku.guard.rules.commands.bash import Word
+from daiku.guard.rules.commands.wrappers import list_words_by_name, program_name
 from daiku.texts.rules.patterns import lazy
 
 _AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk", "busybox-awk", "goawk"])

@@ -9,7 +9,7 @@ from functools import cache
 
 from daiku.dataclass import dataclass, replace
 from daiku.domain.config import Answer
-from daiku.guard.rules.commands.bash import ParsedCommands, SimpleCommand, read_script
+from daiku.guard.rules.commands.bash import ParsedCommands, SimpleCommand, Word, read_script
 from daiku.guard.rules.commands.catastrophe import (
     CommandScope,
     scope_after,
@@ -17,13 +17,17 @@ from daiku.guard.rules.commands.catastrophe import (
     why_redirect_denied,
 )
 from daiku.guard.rules.commands.dangers import changes_daiku, dangers, lookalikes
-from daiku.guard.rules.commands.network import goes_where_configured, wants_network
 from daiku.guard.rules.commands.readonly import candidates, reads_only, reads_settings
-from daiku.guard.rules.commands.rules import allowed_by, git_prints_files, has_risky_option
+from daiku.guard.rules.commands.rules import (
+    allowed_by,
+    git_prints_files,
+    goes_where_configured,
+    has_risky_option,
+    wants_network,
+)
 from daiku.guard.rules.commands.undetermined import TORN, why_denied
-from daiku.guard.rules.commands.words import Word
 from daiku.guard.rules.commands.wrappers import SHELLS, inner_commands, program_name
-from daiku.guard.rules.protected.paths import explain_protection, holds_secrets
+from daiku.guard.rules.protected.names import explain_protection, holds_secrets
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, joined, text
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from daiku.guard.rules.commands.programs import FIND, GIT, PROGRAMS, Flags
-from daiku.guard.rules.commands.words import Word
-from daiku.guard.rules.commands.wrappers import program_name
-from daiku.guard.rules.protected.names import SECRET_SAMPLES
-from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.guard.rules.commands.bash import Word
+from daiku.guard.rules.commands.wrappers import FIND, GIT, PROGRAMS, Flags, program_name
+from daiku.guard.rules.protected.names import SECRET_SAMPLES, holds_secrets
 from daiku.texts.rules.patterns import lazy
 
 Resolve = Callable[[str], str | None]

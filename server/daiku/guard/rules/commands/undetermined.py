@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from daiku.dataclass import dataclass
-from daiku.guard.rules.commands.bash import HARMLESS_VARIABLES, ParsedCommands, SimpleCommand, read_script
+from daiku.guard.rules.commands.bash import (
+    HARMLESS_VARIABLES,
+    ParsedCommands,
+    SimpleCommand,
+    Word,
+    read_script,
+)
 from daiku.guard.rules.commands.inlinecode import (
     interprets_code,
     reads_code_from_stdin,
@@ -17,9 +23,8 @@ from daiku.guard.rules.commands.inlinecode import (
     stdin_may_start_unknown,
 )
 from daiku.guard.rules.commands.rules import denied_by, git_runs_settings, has_risky_option
-from daiku.guard.rules.commands.words import Word
 from daiku.guard.rules.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
-from daiku.guard.rules.protected.paths import needs_review
+from daiku.guard.rules.protected.names import needs_review
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 

@@ -17,8 +17,7 @@ from daiku.guard.rules.protected.formats import (
     xml_addresses,
     yaml_schemas,
 )
-from daiku.guard.rules.protected.names import list_names
-from daiku.guard.rules.protected.paths import spellings
+from daiku.guard.rules.protected.names import list_names, spellings
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
