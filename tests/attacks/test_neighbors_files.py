@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.eval.copies import make_copy
-from daiku.eval.task import read_tasks
+from daiku.eval.copies import make_copy, read_tasks
 from daiku.guard.rules.protected.effects import find_effects
 from daiku.guard.rules.protected.names import is_pipeline
 from daiku.guard.sandbox import bubblewrap

@@ -18,8 +18,7 @@ from daiku.domain.runs import ClientApprovals, RunStatus
 from daiku.domain.servers import ServerStatus
 from daiku.domain.sessions import SessionStatus
 from daiku.domain.work.patches import FileKind
-from daiku.eval.compare import Used
-from daiku.eval.results import Outcome
+from daiku.eval.compare import Outcome, Used
 from daiku.fronts.cli.commands.playbook.looks import TAUGHT
 from daiku.fronts.cli.display.evaluations import HEADS
 from daiku.fronts.cli.main import COMMANDS

@@ -11,9 +11,9 @@ from typing import Any
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval.attempt import Setting
+from daiku.eval.compare import EvalAttempt, Evaluation
+from daiku.eval.copies import read_tasks
 from daiku.eval.evaluate import EvaluationPlan, evaluate
-from daiku.eval.results import EvalAttempt, Evaluation
-from daiku.eval.task import read_tasks
 from daiku.settings.config import Config
 
 NUMBER = "grep -qx 2 number.txt"

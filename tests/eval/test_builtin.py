@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.eval.attempt import find_missing_programs
-from daiku.eval.task import CHECK_FILES, FILES, find_builtin_folder, read_tasks
+from daiku.eval.copies import CHECK_FILES, FILES, find_builtin_folder, read_tasks
 from tests.eval.playing import run, script, setting
 
 SOLUTIONS = Path(__file__).parent / "solutions"

@@ -11,8 +11,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
-from daiku.eval.copies import find_changed, find_stray, make_copy, restore, take_snapshot
-from daiku.eval.task import Task, read_tasks
+from daiku.eval.copies import Task, find_changed, find_stray, make_copy, read_tasks, restore, take_snapshot
 from daiku.tools.shell.environment import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
 
@@ -124,7 +123,7 @@ def test_a_task_that_comes_with_daiku_may_be_installed_by_hard_links(
 ) -> None:
     task = task_with(tmp_path, "files", hard_link)
     assert find_stray(task) == "files/notes.txt"
-    monkeypatch.setattr("daiku.eval.task.find_builtin_folder", lambda: tmp_path / "tasks")
+    monkeypatch.setattr("daiku.eval.copies.find_builtin_folder", lambda: tmp_path / "tasks")
     assert find_stray(read_tasks(tmp_path / "tasks")[0]) == ""
 
 

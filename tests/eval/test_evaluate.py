@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.eval.attempt import Setting
-from daiku.eval.results import EvalAttempt
+from daiku.eval.compare import EvalAttempt
 from daiku.settings.config import Config
 from daiku.trace.journal import Journal
 from tests.eval.playing import make_task, run, script, setting, write

@@ -8,7 +8,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import RunLimits
-from daiku.eval.task import TaskLimits, choose_tasks, parse_task, read_tasks
+from daiku.eval.copies import TaskLimits, choose_tasks, parse_task, read_tasks
 from tests.cases import for_each
 from tests.eval.playing import make_task
 

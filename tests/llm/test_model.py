@@ -31,8 +31,7 @@ from daiku.library.inference import (
     OpenAIClient,
 )
 from daiku.models.adapter import Clock, LLMAdapter
-from daiku.models.choice import Probe, resolve_model
-from daiku.models.model import Models
+from daiku.models.model import Models, Probe, resolve_model
 from daiku.models.provider import ModelChoice
 from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.run.rules.outside import LanguageModelBridge

@@ -8,7 +8,7 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError
-from daiku.models.choice import Probe, resolve_model
+from daiku.models.model import Probe, resolve_model
 from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.texts.text import render
 from tests.cases import for_each
@@ -79,7 +79,7 @@ def test_the_errors_are_in_japanese() -> None:
 def test_a_service_that_lacks_the_model_is_told_with_its_name() -> None:
     """A23.5: whatever words the service has for it."""
     from daiku.domain.messages import ModelRequest
-    from daiku.models.retries.trial import describe_final_error
+    from daiku.models.cures import describe_final_error
     from daiku.models.transport.failures import from_status
 
     service = PROVIDERS["openai"].service(ProviderSettings())

@@ -6,8 +6,7 @@ import pytest
 
 from daiku.domain.errors import LLMTimeoutError, UsageError
 from daiku.domain.messages import Restarted
-from daiku.models.choice import Probe, resolve_model
-from daiku.models.model import Models
+from daiku.models.model import Models, Probe, resolve_model
 from daiku.models.openai.responses import ResponsesDecoder
 from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.models.transport.failures import from_status

@@ -18,9 +18,8 @@ from daiku.domain.events import (
 from daiku.domain.held import Compacted, Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, ToolMessage
 from daiku.domain.tools import Effect, ToolCall
-from daiku.run.rules.state.condense import ContextWindow, plan_condensing
+from daiku.run.rules.state.condense import ContextWindow, Reading, plan_condensing
 from daiku.run.rules.state.fold import apply, fold
-from daiku.run.rules.state.shorten import Reading
 from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 

@@ -12,8 +12,14 @@ from daiku.domain.events import Compacted
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.run.request import RunRequest
-from daiku.run.rules.state.condense import WORK_KEPT, WORK_SHARE, ContextWindow, is_full, plan_condensing
-from daiku.run.rules.state.shorten import Reading
+from daiku.run.rules.state.condense import (
+    WORK_KEPT,
+    WORK_SHARE,
+    ContextWindow,
+    Reading,
+    is_full,
+    plan_condensing,
+)
 from daiku.run.rules.state.state import Conversation, State
 from daiku.texts.text import Text
 from tests.runs.playing import Watch

@@ -18,8 +18,8 @@ from daiku.domain.messages import ToolMessage
 from daiku.models.adapter import LLMAdapter
 from daiku.run.recorded.replay import replay
 from daiku.run.request import RunRequest
+from daiku.run.rules.calls.findtools import SMALL_WINDOW
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.run.rules.calls.toolsets import SMALL_WINDOW
 from tests.runs.playing import Watch
 from tests.runs.windowed import Played, app_over, price_of
 

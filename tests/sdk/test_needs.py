@@ -81,8 +81,8 @@ SERVERS: dict[str, dict[str, Any]] = {
 def test_an_mcp_server_that_cannot_be_used_fails_the_run_and_is_named(
     trouble: str, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.run.ports.mcp_consent.START_WAIT_SECONDS", 1.0)
-    monkeypatch.setattr("daiku.run.ports.mcp_consent.REQUIRED_WAIT", 1.5)
+    monkeypatch.setattr("daiku.run.ports.replies.START_WAIT_SECONDS", 1.0)
+    monkeypatch.setattr("daiku.run.ports.replies.REQUIRED_WAIT", 1.5)
     settings = {"mcp_servers": [{"mcp_server_name": "clock", **SERVERS[trouble]}]}
     done = agent("It is noon.", tools=[pattern]).run_sync("What time is it?", settings=settings)
     assert (done.status, done.text) == ("failed", "")

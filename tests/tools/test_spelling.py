@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from daiku.run.rules.calls.findtools import CORE
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.run.rules.calls.toolsets import CORE
 from daiku.team.table import list_delegates
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.registry import ToolRegistry

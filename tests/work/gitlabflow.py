@@ -21,7 +21,7 @@ from daiku.domain.runs import RunResult
 from daiku.guard.rules.redact import Redactor
 from daiku.items.gitlab.source import GitLabSource
 from daiku.items.record import Claim
-from daiku.items.rules.hidden import strip_hidden
+from daiku.items.rules.harmless import strip_hidden
 from daiku.items.working import Work, attempt_item, process_items
 from daiku.settings.config import Config
 from daiku.trace.stores import open_stores

@@ -12,16 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, ItemText
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     ForgeIntent,
+    ItemKey,
     MarkReady,
     OpenRequest,
     Outcome,
     PostComment,
     SetState,
     ShowProgress,
+    read_key,
 )
-from daiku.domain.items.item import ItemKey, read_key
 from daiku.items.files.itemfile import ItemFile, read_item_file
 from daiku.items.files.source import MAX_FILE, FolderSource
 from daiku.settings.config import WorkLabels

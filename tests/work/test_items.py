@@ -6,8 +6,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.domain.items.forge import FoundItem
-from daiku.domain.items.intents import Outcome, PostComment, ShowProgress
-from daiku.domain.items.item import ItemKey, ItemState, read_key
+from daiku.domain.items.item import ItemKey, ItemState, Outcome, PostComment, ShowProgress, read_key
 from daiku.items.intents import IntentStore
 from daiku.items.items import NEXT_QUEUED, ItemStore
 from daiku.items.record import Claim, ClaimLost, ItemFacts

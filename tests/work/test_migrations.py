@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.items.forge import FoundItem
-from daiku.domain.items.intents import Outcome, PostComment, SetState
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import ItemKey, Outcome, PostComment, SetState
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.retrying import format_time_after

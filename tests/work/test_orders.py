@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.errors import UsageError
-from daiku.domain.items.intents import SetState
-from daiku.domain.items.item import ItemState
+from daiku.domain.items.item import ItemState, SetState
 from daiku.items.hearing import apply_left_open
 from daiku.items.intents import ask_item
 from daiku.items.items import ItemStore

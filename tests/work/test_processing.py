@@ -13,8 +13,7 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.errors import DaikuError, Failure, FailureKind
 from daiku.domain.items.forge import ForgeRefusal, ItemText
-from daiku.domain.items.intents import PostComment, SetState, ShowProgress
-from daiku.domain.items.item import ItemKey, ItemState
+from daiku.domain.items.item import ItemKey, ItemState, PostComment, SetState, ShowProgress
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.items import ending, processing

@@ -8,17 +8,18 @@ from typing import cast
 import pytest
 
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     ForgeIntent,
     Intent,
+    ItemKey,
     MarkReady,
     OpenRequest,
     Outcome,
     PostComment,
     PushBranch,
     ShowProgress,
+    SourceName,
 )
-from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
 from daiku.items.items import ItemStore
 from daiku.items.kept.pushing import ItemCheckout

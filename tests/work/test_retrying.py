@@ -8,10 +8,8 @@ import pytest
 
 from daiku.domain.errors import Failure, FailureKind
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
-from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import ForgeIntent, ItemKey, Outcome, PostComment, SetState
 from daiku.domain.runs import RunResult
-from daiku.items.answers import REFUSALS, is_forge_error
 from daiku.items.applying import apply_open
 from daiku.items.hearing import apply_left_open
 from daiku.items.intents import IntentStore
@@ -29,7 +27,7 @@ from daiku.items.retrying import (
     is_given_up,
     is_outage,
 )
-from daiku.items.source import Check, no_check
+from daiku.items.source import REFUSALS, Check, is_forge_error, no_check
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from tests.cases import for_each

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
-from daiku.domain.items.intents import ForgeIntent, Outcome
-from daiku.domain.items.item import ItemKey, SourceName, WorkItem
+from daiku.domain.items.item import ForgeIntent, ItemKey, Outcome, SourceName, WorkItem
 from daiku.domain.runs import RunResult
 from daiku.items.contexts.files import ContextFiles
 from daiku.items.intents import IntentStore

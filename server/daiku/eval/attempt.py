@@ -14,9 +14,17 @@ from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.held import Lesson
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits, RunResult, has_answer, unverified_note
-from daiku.eval.copies import ANSWER, Snapshot, find_changed, make_copy, restore, take_snapshot, write_answer
-from daiku.eval.results import CheckResult, EvalAttempt, Outcome
-from daiku.eval.task import Task
+from daiku.eval.compare import CheckResult, EvalAttempt, Outcome
+from daiku.eval.copies import (
+    ANSWER,
+    Snapshot,
+    Task,
+    find_changed,
+    make_copy,
+    restore,
+    take_snapshot,
+    write_answer,
+)
 from daiku.guard.sandbox import own_scratch, sandbox_state
 from daiku.library.fronts import App, RunRequest, build
 from daiku.settings.config import Config

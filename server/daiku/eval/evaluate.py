@@ -19,9 +19,8 @@ from daiku.eval.attempt import (
     find_sandbox_problem,
     run_attempt,
 )
-from daiku.eval.compare import compare, compute_totals
-from daiku.eval.results import EvalAttempt, Evaluation, SettingInfo
-from daiku.eval.task import Task
+from daiku.eval.compare import EvalAttempt, Evaluation, SettingInfo, compare, compute_totals
+from daiku.eval.copies import Task
 from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import Text, text
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from daiku.dataclass import replace
 from daiku.domain.items.forge import PASSING, ForgeRefusal
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     DropKept,
     IntentRecord,
     KeepTree,

@@ -11,8 +11,7 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, GuardrailViolation, UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
-from daiku.domain.items.intents import PostComment, ShowProgress
-from daiku.domain.items.item import ItemProgress
+from daiku.domain.items.item import ItemProgress, PostComment, ShowProgress
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus, has_answer
 from daiku.domain.work.plans import Plan
@@ -22,6 +21,7 @@ from daiku.items.labels import get_label
 from daiku.items.prompt import collect_wording, render_item_prompt
 from daiku.items.record import ACKNOWLEDGED, PAUSE_ORDERS, Claim, ClaimLost, ItemRecord
 from daiku.items.retrying import is_outage, log_outage
+from daiku.items.rules.assent import list_unfinished, mark_failing, render_verification_prompt
 from daiku.items.rules.comments import (
     ProgressReport,
     ProgressStatus,
@@ -29,7 +29,6 @@ from daiku.items.rules.comments import (
     render_progress,
     render_question,
 )
-from daiku.items.rules.verification import list_unfinished, mark_failing, render_verification_prompt
 from daiku.run.live import ModelPrompt
 from daiku.run.recorded.history import evidence_of_session
 from daiku.run.request import RunRequest

@@ -7,23 +7,22 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from daiku.domain.items.forge import PASSING, ForgeRefusal
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     REQUEST,
     DropKept,
+    ItemState,
     KeepTree,
     OpenRequest,
     PostComment,
     PushBranch,
     SetState,
 )
-from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult, is_success, unverified_note
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.guard.rules.protected.names import needs_review
 from daiku.items.applying import apply_open
-from daiku.items.kept.asking import KEEP
-from daiku.items.kept.pushing import as_refusal, build_commit_message
+from daiku.items.kept.pushing import KEEP, as_refusal, build_commit_message
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ItemRecord
 from daiku.items.retrying import explain_given_up, give_back, give_back_refused, is_outage

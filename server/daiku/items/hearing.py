@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from daiku.domain.chunks import iso_now
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, RefusalKind, Said
-from daiku.domain.items.intents import MarkReady, PostComment, SetState
-from daiku.domain.items.item import ItemState
+from daiku.domain.items.item import ItemState, MarkReady, PostComment, SetState
 from daiku.items.applying import apply_open
 from daiku.items.items import ItemStore
 from daiku.items.parts import ClaimedItem, WorkerParts

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from daiku.domain.chunks import iso_now
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     FORGE_KINDS,
     Intent,
     IntentRecord,
     IntentStatus,
     Outcome,
     SetState,
+    WorkItem,
     read_intent,
     without_secrets,
 )
-from daiku.domain.items.item import WorkItem
 from daiku.items.items import ItemStore
 from daiku.items.record import Claim, ItemAction
 from daiku.store.database import Database, add_column

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass, field
 from daiku.domain.items.forge import ForgeRefusal, ItemText
-from daiku.domain.items.intents import Intent
-from daiku.domain.items.item import ItemKey, SourceName, WorkItem
+from daiku.domain.items.item import Intent, ItemKey, SourceName, WorkItem
 from daiku.domain.runs import RunResult
 from daiku.items.contexts.files import ContextFiles
 from daiku.items.intents import IntentStore

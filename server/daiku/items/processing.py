@@ -14,15 +14,13 @@ from pathlib import Path
 from daiku.dataclass import replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
-from daiku.domain.items.intents import PostComment, SetState
-from daiku.domain.items.item import ItemKey, ItemState
+from daiku.domain.items.item import ItemKey, ItemState, PostComment, SetState
 from daiku.domain.runs import RunResult, has_answer
 from daiku.items.applying import apply_open
 from daiku.items.contexts.files import is_pause_wanted
 from daiku.items.ending import end_item, end_outage, requeue_refused
 from daiku.items.hearing import poll_while_running
-from daiku.items.kept.pushing import ItemCheckout, as_refusal
-from daiku.items.kept.taking_over import find_newest_commit, note_attempt, report_loss
+from daiku.items.kept.pushing import ItemCheckout, as_refusal, find_newest_commit, note_attempt, report_loss
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ClaimLost, ItemRecord
 from daiku.items.retrying import (

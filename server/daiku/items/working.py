@@ -23,10 +23,10 @@ from daiku.items.contexts.files import ContextFiles
 from daiku.items.files.source import FolderSource
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.kept.asking import TreeKeeper, keep_before_steps
+from daiku.items.kept.pushing import TreeKeeper, keep_before_steps
 from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim, ItemRecord
-from daiku.items.rules.hidden import strip_hidden
+from daiku.items.rules.harmless import strip_hidden
 from daiku.items.source import ItemSource
 from daiku.items.workers.alive import register_worker, release_worker
 from daiku.items.workers.worker import Worker

@@ -28,7 +28,7 @@ from daiku.library.apps import Apps, run_until_blocked
 from daiku.library.opening import check_context, check_images, check_names, check_parts, format_error
 from daiku.models.families import Model
 from daiku.models.rules.replies.parse import describe_error
-from daiku.run.recorded.stored_run import ignore_chunk
+from daiku.run.recorded.history import ignore_chunk
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Guard, Remembers, Router
 from daiku.team.agent import Agent

@@ -37,7 +37,7 @@ from daiku.run.rules.budget import Quote, worst_quote
 from daiku.texts.text import text
 
 if TYPE_CHECKING:
-    from daiku.models.retries.trial import Trial
+    from daiku.models.cures import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class LLMAdapter:
                 else:
                     return
             except LLMError as error:
-                from daiku.models.retries.trial import Trial, describe_final_error  # when used
+                from daiku.models.cures import Trial, describe_final_error  # when used
 
                 trial = trial or Trial()
                 notice = trial.next_cure(error, self.cures, request, may_move=self.entry.versioned)

@@ -14,8 +14,8 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, UsageError
 from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.models.adapter import Clock
-from daiku.models.choice import Probe, missing_requirement
 from daiku.models.embedder import Embedder, HashedWords
+from daiku.models.model import Probe, missing_requirement
 from daiku.models.retries.policy import RetryPolicy, compute_retry_delay
 from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.models.transport.addresses import join_url

@@ -17,8 +17,7 @@ from daiku.domain.held import Bullet, Reflected
 from daiku.playbook.rules.run_text import is_correction
 from daiku.playbook.unlearnt import REFLECTION_TABLE, PendingRuns
 from daiku.run.live import LiveRun
-from daiku.run.recorded.history import starts_of
-from daiku.run.recorded.stored_run import add_to_record
+from daiku.run.recorded.history import add_to_record, starts_of
 from daiku.run.services import RunServices
 from daiku.texts.text import text
 

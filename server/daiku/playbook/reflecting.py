@@ -25,7 +25,7 @@ from daiku.run.rules.outside import FoundLesson
 from daiku.run.run_budget import Metered, RunBudget
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent
-from daiku.team.drafting.answer_form import AnswerForm
+from daiku.team.drafting.part_request import AnswerForm
 from daiku.team.drafting.run_reflection import (
     CURATION_ANSWER,
     CURATOR,

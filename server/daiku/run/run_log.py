@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, Event, Notice, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.prompts import TemplateProblem
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Recorder
 from daiku.run.rules.state.state import State
 from daiku.run.rules.verdict import plan_standing
 from daiku.run.services import RunServices

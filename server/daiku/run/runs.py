@@ -21,14 +21,19 @@ from daiku.domain.runs import ApprovalMode, RunResult, has_answer
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan
 from daiku.playbook.background import BackgroundLearner
-from daiku.run.answers import check_answer, has_question, record_answer
 from daiku.run.ending import run_to_end
-from daiku.run.live import LiveRun, ModelPrompt, NestedWork, RunTree
-from daiku.run.ports.guards import check_user_message
-from daiku.run.ports.routed import prepare_request
+from daiku.run.live import (
+    LiveRun,
+    ModelPrompt,
+    NestedWork,
+    RunTree,
+    check_answer,
+    has_question,
+    record_answer,
+)
+from daiku.run.ports.guards import check_user_message, prepare_request
 from daiku.run.recalling import with_memory_tools
-from daiku.run.recorded.history import events_of, last_start, state_of
-from daiku.run.recorded.stored_run import end_on_record, from_record, reopen
+from daiku.run.recorded.history import end_on_record, events_of, from_record, last_start, reopen, state_of
 from daiku.run.request import RunRequest, continue_request, fit_images, last_continuation, locate_grant
 from daiku.run.rules.budget import Budget
 from daiku.run.rules.state.fold import fold

@@ -20,17 +20,21 @@ from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.models.families import Model
 from daiku.prompts import Prompts
 from daiku.run.nested.briefing import brief_request
-from daiku.run.ports.routed import PreparedRequest
+from daiku.run.ports.guards import PreparedRequest
 from daiku.run.ports.token_guards import count_routing
 from daiku.run.recalling import recall, recall_lessons
 from daiku.run.request import RunRequest, with_paths
 from daiku.run.rules.budget import Budget, open_budget
-from daiku.run.rules.calls.needed import needed_tools
-from daiku.run.rules.calls.toolsets import CALL
+from daiku.run.rules.calls.findtools import CALL, needed_tools
 from daiku.run.rules.outside import Editor, Workspace
-from daiku.run.rules.state.environment import changed_facts
+from daiku.run.rules.state.environment import (
+    NO_GIT,
+    Surroundings,
+    changed_facts,
+    environment_facts,
+    format_git_state,
+)
 from daiku.run.rules.state.state import State
-from daiku.run.rules.surroundings import NO_GIT, Surroundings, environment_facts, format_git_state
 from daiku.run.run_log import prompt_notices
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent

@@ -12,12 +12,16 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, UsageError
 from daiku.models.table import PROVIDERS
-from daiku.settings.check import check_values, dotted, known_keys, leaves, normalize_keys
 from daiku.settings.config import Config
 from daiku.settings.environment import (
     FROM_ENVIRONMENT,
     MODELS,
+    check_values,
+    dotted,
     from_environment,
+    known_keys,
+    leaves,
+    normalize_keys,
     secrets_of,
     set_value,
     with_keys,

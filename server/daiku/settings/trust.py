@@ -9,9 +9,8 @@ from typing import Any
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from daiku.domain.base import JsonObject
-from daiku.settings.check import Key, dotted, leaves
 from daiku.settings.config import Config
-from daiku.settings.environment import set_value
+from daiku.settings.environment import Key, dotted, leaves, set_value
 
 STRICTNESS: dict[str, tuple[JsonValue, ...]] = {
     "approvals.read": ("allow", "ask", "deny"),

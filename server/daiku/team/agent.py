@@ -13,8 +13,8 @@ from daiku.domain.labels import Label
 from daiku.domain.runs import Mode
 from daiku.domain.tools import EditForm, Effect, ToolSpec
 from daiku.models.families import Model
+from daiku.run.rules.calls.findtools import CALL, FIND, ToolSet, choose_tools
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.run.rules.calls.toolsets import CALL, FIND, ToolSet, choose_tools
 from daiku.run.rules.outside import Guard, Remembers
 from daiku.team.given import (
     ToolLike,

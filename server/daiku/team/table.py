@@ -16,13 +16,11 @@ from daiku.team.coding.reporter import REPORTER
 from daiku.team.coding.researcher import RESEARCHER
 from daiku.team.coding.runner import RUNNER
 from daiku.team.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
-from daiku.team.drafting.document import DOCUMENT
+from daiku.team.drafting.document import DOCUMENT, GUARD, REFERENCE
 from daiku.team.drafting.draft import DRAFT, SECTIONS
-from daiku.team.drafting.evaluator import EVAL
-from daiku.team.drafting.reflection import LESSONS, REFLECTION
+from daiku.team.drafting.reflection import EVAL, LESSONS, REFLECTION
 from daiku.team.drafting.run_reflection import CURATOR, REFLECTOR
 from daiku.team.drafting.style import STYLE
-from daiku.team.drafting.tool_stage import GUARD, REFERENCE
 from daiku.team.part import Machine, Part, Stage
 from daiku.team.rules.moves import build_brief, build_team_report, next_move
 from daiku.texts.text import text

@@ -16,9 +16,8 @@ from daiku.team.coding.researcher import ResearchVariables
 from daiku.team.coding.runner import RepairVariables, RunVariables
 from daiku.team.coding.tasks import TaskReportVariables, TasksVariables
 from daiku.team.drafting.draft import SectionsVariables
-from daiku.team.drafting.evaluator import EvaluationVariables
 from daiku.team.drafting.part_request import PartVariables
-from daiku.team.drafting.reflection import LessonsVariables
+from daiku.team.drafting.reflection import EvaluationVariables, LessonsVariables
 from daiku.team.drafting.run_reflection import CurationVariables, ReflectionVariables
 from daiku.team.system_prompt import NoVariables, SystemVariables
 from daiku.team.table import ALL_AGENTS

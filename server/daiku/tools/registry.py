@@ -16,6 +16,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.run.rules.calls.arguments import explain_problems, parse_arguments, schema_text, usage
+from daiku.run.rules.calls.findtools import group_names, prompt_stub
 from daiku.run.rules.calls.jsonargs import problems_of, repair_args, usage_of
 from daiku.run.rules.calls.toolnames import (
     candidate_names,
@@ -24,7 +25,6 @@ from daiku.run.rules.calls.toolnames import (
     nearest_names,
     wire_name,
 )
-from daiku.run.rules.calls.toolsets import group_names, prompt_stub
 from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, build_failure

@@ -15,7 +15,7 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan, Step
-from daiku.run.rules.calls.toolsets import ToolSet
+from daiku.run.rules.calls.findtools import ToolSet
 from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import NO_TEXT, Text
 

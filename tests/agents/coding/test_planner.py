@@ -15,7 +15,7 @@ from daiku.run.recorded.replay import replay
 from daiku.run.rules.state.state import Plans, Request, State
 from daiku.team.coding.planner import PLAN, build_plan_request, find_plan
 from daiku.team.part import Stage
-from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.reply import parse_planned_step
 from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said

@@ -19,8 +19,7 @@ from daiku.team.coding.tasks import (
     build_task_reporter,
     build_tasks_request,
 )
-from daiku.team.rules.task_report import build_plain_report
-from daiku.team.rules.tasks import PlanStep, build_calls, find_task_id, with_list
+from daiku.team.rules.tasks import PlanStep, build_calls, build_plain_report, find_task_id, with_list
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import build_builtin_tools

@@ -13,7 +13,7 @@ import pytest
 
 from daiku.domain.events import RunStarted
 from daiku.domain.playbook import Delta
-from daiku.eval.results import Evaluation
+from daiku.eval.compare import Evaluation
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.commands import eval as command
 from daiku.fronts.cli.display.evaluations import result_lines

@@ -11,10 +11,15 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.domain.work.plans import Plan
 from daiku.models.tokens import estimate, estimate_tools
-from daiku.run.rules.calls.findtools import MOST_FOUND, search_tools, unwrap_call
-from daiku.run.rules.calls.needed import needed_tools
+from daiku.run.rules.calls.findtools import (
+    CORE,
+    MOST_FOUND,
+    choose_tools,
+    needed_tools,
+    search_tools,
+    unwrap_call,
+)
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.run.rules.calls.toolsets import CORE, choose_tools
 from daiku.team.table import AGENTS, COORDINATOR, list_delegates
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import build_builtin_tools

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from daiku.domain.work.patches import SearchReplace
-from daiku.edits.rules.applypatch import FileOp
 from daiku.edits.rules.blocks import parse_blocks
 from daiku.edits.rules.edits import apply_edits
 from daiku.edits.rules.hunks import apply_hunks
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.edits.rules.patch import build_patch, list_paths, parse_patch
-from daiku.edits.rules.udiff import parse_udiff
+from daiku.edits.rules.udiff import FileOp, parse_udiff
 
 Case = dict[str, Any]
 

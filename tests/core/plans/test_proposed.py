@@ -19,8 +19,7 @@ from daiku.team.rules.plans.proposed import (
     mark_own_checks,
     revise_plan,
 )
-from daiku.team.rules.plans.reply import parse_plan_lines
-from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.reply import parse_plan_lines, parse_planned_step
 from daiku.team.rules.plans.transitions import render_checklist
 from tests.cases import for_each
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from daiku.domain.messages import AssistantMessage
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.models.rules.textcalls.codecs import FormatProblem, decode
-from daiku.team.rules.plans.reply import read_plan
-from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.reply import parse_planned_step, read_plan
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -41,7 +41,7 @@ from daiku.run.rules import loop
 from daiku.run.rules.decide import Rules
 from daiku.run.rules.ports import ApprovalPreview
 from daiku.run.rules.state.fold import fold
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Recorder
 from daiku.run.rules.state.state import State
 from daiku.texts.text import NO_TEXT, Text
 from tests.cases import for_each

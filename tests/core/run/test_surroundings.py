@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.guard.rules.policy import Policy, SandboxState
-from daiku.run.rules.state.environment import plain_name
-from daiku.run.rules.surroundings import Surroundings, describe_mode, environment_facts, format_git_state
+from daiku.run.rules.state.environment import (
+    Surroundings,
+    describe_mode,
+    environment_facts,
+    format_git_state,
+    plain_name,
+)
 from tests.cases import for_each
 
 SHOP = Surroundings(date(2026, 11, 22), "Linux x86_64", ("/home/me/shop",), 120, git="branch main, clean")

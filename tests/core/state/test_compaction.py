@@ -36,7 +36,7 @@ from daiku.run.rules.state.context import (
     transcript,
 )
 from daiku.run.rules.state.fold import fold
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Recorder
 from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 from tests.core.run.test_loop import World, call, said

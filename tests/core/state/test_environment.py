@@ -6,7 +6,7 @@ from daiku.domain.events import MessageEvent, Notice, RunFinished, RunStarted
 from daiku.domain.held import Compacted
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import EnvironmentFact
-from daiku.run.rules.state.conversation import user_messages
+from daiku.run.rules.state.context import user_messages
 from daiku.run.rules.state.environment import nested_facts
 from daiku.run.rules.state.fold import fold
 from daiku.run.rules.state.state import State

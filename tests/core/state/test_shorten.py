@@ -10,20 +10,18 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, Usage,
 from daiku.domain.tools import Effect, ToolCall
 from daiku.run.rules.state.condense import (
     ContextWindow,
+    Reading,
+    cut_newest,
     file_lists,
     find_keep_start,
     is_full,
     plan_condensing,
-)
-from daiku.run.rules.state.context import rough_tokens
-from daiku.run.rules.state.fold import apply, fold
-from daiku.run.rules.state.shorten import (
-    Reading,
-    cut_newest,
     replace_results,
     shorten_old,
     shorten_superseded,
 )
+from daiku.run.rules.state.context import rough_tokens
+from daiku.run.rules.state.fold import apply, fold
 from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from daiku.items.rules.hidden import strip_hidden
+from daiku.items.rules.harmless import strip_hidden
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.items.forge import Said
-from daiku.items.rules.instructions import MAX_COMMENTS, explain_missing_instructions, select_comments
+from daiku.items.rules.assent import MAX_COMMENTS, explain_missing_instructions, select_comments
 
 
 def said(of: str, words: str, *, trusted: bool) -> Said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.plans import Plan, Step
-from daiku.items.rules.verification import list_unfinished, render_verification_prompt
+from daiku.items.rules.assent import list_unfinished, render_verification_prompt
 from daiku.run.rules.check_runs import failing_tests
 from daiku.team.rules.proof.evidence import Evidence
 from daiku.team.rules.proof.placeholders import Leftover

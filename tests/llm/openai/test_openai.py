@@ -38,7 +38,7 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.models.choice import Probe, resolve_model
+from daiku.models.model import Probe, resolve_model
 from daiku.models.openai.chat_request import PROTOCOL
 from daiku.models.provider import Provider
 from daiku.models.table import LLMSettings

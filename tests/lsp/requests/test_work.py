@@ -99,7 +99,7 @@ async def test_a_client_that_watches_is_answered_at_once_and_then_when_another_p
 async def test_a_client_that_watches_is_answered_in_the_end_though_nothing_changes(
     workspace: Path, items: ItemStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.fronts.lsp.requests.work.LONGEST", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.LONGEST", 0.0)
     async with connected(workspace) as server:
         first = await server.client.request("daiku/work/watch", {})
         assert await server.client.request("daiku/work/watch", {"revision": first["revision"]}) == first
@@ -151,7 +151,7 @@ async def test_the_chat_of_an_item_is_read_anywhere_and_goes_on_only_where_its_f
 async def test_an_item_whose_step_takes_too_long_is_answered_as_still_at_work(
     workspace: Path, items: ItemStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.fronts.lsp.requests.work.PAUSED_WITHIN", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.PAUSED_WITHIN", 0.0)
     async with connected(workspace) as server:
         place = await server.client.request("daiku/work/takeOver", {"item": FILE})
         assert (place["item"]["state"], place["item"]["wanted"], place["folder"]) == (

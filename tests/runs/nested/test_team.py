@@ -33,7 +33,7 @@ from daiku.run.rules.state.fold import apply
 from daiku.run.rules.state.machine import MakeCall
 from daiku.run.rules.state.state import State
 from daiku.team.rules.moves import next_move
-from daiku.team.rules.person import GO_ON, STOP
+from daiku.team.rules.record import GO_ON, STOP
 from daiku.texts.text import render
 from tests.runs.playing import Watch, make_app
 

@@ -15,7 +15,7 @@ import pytest
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent
-from daiku.domain.items.intents import Outcome, ShowProgress
+from daiku.domain.items.item import Outcome, ShowProgress
 from daiku.items.contexts import files as files_module
 from daiku.items.contexts.mirror import TaskTable, write_lines
 from tests.work.contexts.desk import ITEM, Desk, desk, write

@@ -8,10 +8,9 @@ import httpx2
 import pytest
 
 from daiku.domain.items.forge import ItemNews
-from daiku.domain.items.intents import REQUEST
-from daiku.domain.items.item import read_key
+from daiku.domain.items.item import REQUEST, read_key
 from daiku.items.github.source import GitHubSource
-from daiku.items.rules.marks import build_mark
+from daiku.items.rules.harmless import build_mark
 from tests.work.github.test_source import T1, Forge, forge, source
 
 __all__ = ["forge", "source"]

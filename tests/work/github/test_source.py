@@ -11,8 +11,7 @@ import httpx2
 import pytest
 
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.domain.items.intents import OpenRequest, Outcome, PostComment, SetState, ShowProgress
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import ItemKey, OpenRequest, Outcome, PostComment, SetState, ShowProgress
 from daiku.items.github.source import GitHubSource
 from daiku.items.record import ClaimLost
 from daiku.settings.config import GitHubSettings, WorkLabels

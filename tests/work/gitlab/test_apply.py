@@ -6,14 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daiku.domain.items.intents import (
-    ForgeIntent,
-    MarkReady,
-    OpenRequest,
-    PostComment,
-    SetState,
-    ShowProgress,
-)
+from daiku.domain.items.item import ForgeIntent, MarkReady, OpenRequest, PostComment, SetState, ShowProgress
 from daiku.items.record import ClaimLost
 from tests.work.gitlab.sources import TODO, given, key, kind_of, ours, source_of
 from tests.work.gitlab.test_find import issue

@@ -11,14 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daiku.domain.items.forge import PASSING, ForgeRefusal
-from daiku.domain.items.intents import (
-    ForgeIntent,
-    MarkReady,
-    OpenRequest,
-    PostComment,
-    SetState,
-    ShowProgress,
-)
+from daiku.domain.items.item import ForgeIntent, MarkReady, OpenRequest, PostComment, SetState, ShowProgress
 from daiku.items.gitlab.source import GitLabSource
 from tests.work.gitlab.sources import Clock, key, source_of
 from tests.work.gitlab.test_find import issue

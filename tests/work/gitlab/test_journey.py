@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.domain.items.intents import MarkReady, OpenRequest, PostComment, SetState, ShowProgress
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import ItemKey, MarkReady, OpenRequest, PostComment, SetState, ShowProgress
 from daiku.items.source import CloneAccess
 from tests.work.gitlab.sources import TODO, given, key, ours, source_of
 from tests.work.gitlabfake.fixture import GitLabYard

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daiku.domain.items.intents import OpenRequest, PostComment
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import ItemKey, OpenRequest, PostComment
 from tests.work.gitlab.sources import TODO, given, key, source_of
 from tests.work.gitlab.test_find import issue
 from tests.work.gitlabfake.fixture import GitLabYard

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.items.gitlab.repository import TITLE, as_draft, escape_quick_actions, is_draft, remove_draft
-from daiku.items.rules.marks import OURS
+from daiku.items.rules.harmless import OURS
 from tests.cases import for_each
 
 LINES = st.lists(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daiku.domain.items.intents import SetState
+from daiku.domain.items.item import SetState
 from daiku.settings.config import WorkLabels
 from tests.work.gitlab.sources import TODO, given, key, kind_of, source_of
 from tests.work.gitlab.test_find import issue

@@ -9,9 +9,15 @@ from typing import Literal
 from daiku.domain.work.patches import SearchReplace
 from daiku.edits.rules.elisions import build_elided_hunk, fill_elisions
 from daiku.edits.rules.hunks import apply_hunks
-from daiku.edits.rules.matching.hunk import Replacement, build_hunk
+from daiku.edits.rules.matching.hunk import (
+    Replacement,
+    build_hunk,
+    build_replacement,
+    find_line_end,
+    merge_blanks,
+    splice,
+)
 from daiku.edits.rules.matching.indents import get_indent, learn_indents, reindent
-from daiku.edits.rules.matching.insert import build_replacement, find_line_end, merge_blanks, splice
 from daiku.edits.rules.matching.match import (
     BlockMatch,
     Level,

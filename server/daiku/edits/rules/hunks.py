@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daiku.edits.rules.elisions import resolve_elisions
-from daiku.edits.rules.matching.hunk import Hunk, Replacement
+from daiku.edits.rules.matching.hunk import (
+    Hunk,
+    Replacement,
+    build_replacement,
+    find_line_end,
+    join_lines,
+    splice_all,
+)
 from daiku.edits.rules.matching.indents import get_indent
-from daiku.edits.rules.matching.insert import build_replacement, find_line_end, join_lines, splice_all
 from daiku.edits.rules.matching.locate import LocatedHunk, locate, locate_insertion
 from daiku.edits.rules.matching.refusal import Refusal, get_line_number, refuse_ambiguous
 

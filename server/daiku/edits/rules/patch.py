@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from daiku.dataclass import dataclass
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
-from daiku.edits.rules.applypatch import FileOp, is_apply_patch, parse_apply_patch
 from daiku.edits.rules.blocks import EditBlock, has_blocks, parse_blocks
 from daiku.edits.rules.edits import apply_block
 from daiku.edits.rules.elisions import fill_text
@@ -14,7 +13,7 @@ from daiku.edits.rules.fileblocks import begins_with_file, parse_file_blocks
 from daiku.edits.rules.hunks import apply_hunks
 from daiku.edits.rules.matching.hunk import Hunk
 from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal
-from daiku.edits.rules.udiff import FileDiff, is_udiff, parse_udiff
+from daiku.edits.rules.udiff import FileDiff, FileOp, is_apply_patch, is_udiff, parse_apply_patch, parse_udiff
 
 
 @dataclass(frozen=True, slots=True)

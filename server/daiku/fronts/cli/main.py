@@ -43,7 +43,7 @@ COMMANDS = {
     "tools": "daiku.fronts.cli.commands.lists:tools",
     "agents": "daiku.fronts.cli.commands.lists:agents",
     "prompts": "daiku.fronts.cli.commands.prompts:prompts",
-    "mcp": "daiku.fronts.cli.commands.mcp:mcp",
+    "mcp": "daiku.fronts.cli.commands.lists:mcp",
     "grants": "daiku.fronts.cli.commands.grants:grants",
     "memory": "daiku.fronts.cli.commands.memory:memory",
     "playbook": "daiku.fronts.cli.commands.playbook.bullets:playbook",

@@ -19,8 +19,8 @@ from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import ClientApprovals, ContextItem, Mode, RunLimits, RunResult
-from daiku.fronts.http.access import MAX_BODY
-from daiku.fronts.http.answers import (
+from daiku.fronts.http.access import (
+    MAX_BODY,
     InvalidRequest,
     RequestRejected,
     failure_response,

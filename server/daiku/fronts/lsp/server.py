@@ -14,8 +14,8 @@ from lsprotocol import types
 
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.initialize import Json, Offer
-from daiku.fronts.lsp.requests.actions import code_actions, resolve_action
 from daiku.fronts.lsp.requests.commands import execute
+from daiku.fronts.lsp.requests.context_items import code_actions, resolve_action
 from daiku.fronts.lsp.requests.methods import METHODS, handler
 from daiku.fronts.lsp.wire.pipes import OutputQueue, Sink, StreamSink, open_sink, read_fd
 

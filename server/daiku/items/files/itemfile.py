@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from daiku.dataclass import dataclass
 from daiku.domain.items.item import ItemState
 from daiku.items.labels import get_label, is_same_label, list_own_labels
-from daiku.items.rules.marks import PROGRESS, remove_marks
+from daiku.items.rules.harmless import PROGRESS, remove_marks
 from daiku.settings.config import WorkLabels
 from daiku.texts.rules.frontmatter import BadLine, FrontMatter, read_front_matter
 from daiku.texts.text import render, text

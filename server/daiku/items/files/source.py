@@ -15,21 +15,21 @@ from typing import assert_never
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText, Said
-from daiku.domain.items.intents import (
+from daiku.domain.items.item import (
     ForgeIntent,
+    ItemKey,
     MarkReady,
     OpenRequest,
     Outcome,
     PostComment,
     SetState,
     ShowProgress,
+    SourceName,
 )
-from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.answers import build_refusal
 from daiku.items.files.itemfile import ItemFile, read_item_file
 from daiku.items.labels import list_own_labels
-from daiku.items.rules.marks import build_mark
-from daiku.items.source import Check, CloneAccess, Strip, no_check, strip_nothing
+from daiku.items.rules.harmless import build_mark
+from daiku.items.source import Check, CloneAccess, Strip, build_refusal, no_check, strip_nothing
 from daiku.settings.config import WorkLabels
 from daiku.texts.rules.frontmatter import BadLine
 from daiku.texts.text import text

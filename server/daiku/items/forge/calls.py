@@ -11,9 +11,8 @@ from pydantic import JsonValue, SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
-from daiku.items.answers import AnyShape, Shape, build_refusal, parse_list, parse_one
 from daiku.items.forge.wire import ForgeAnswer, Method, Wire
-from daiku.items.source import Check, no_check
+from daiku.items.source import AnyShape, Check, Shape, build_refusal, no_check, parse_list, parse_one
 from daiku.texts.text import text
 
 T = TypeVar("T", bound=Shape)

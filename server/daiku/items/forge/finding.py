@@ -14,9 +14,9 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.base import Frozen
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKind
-from daiku.items.answers import parse_time
 from daiku.items.forge.repository import ForgeRepository, ItemListing, Labelling
 from daiku.items.forge.shapes import ForgeItem
+from daiku.items.source import parse_time
 from daiku.texts.text import NO_TEXT, text
 
 logger = logging.getLogger(__name__)

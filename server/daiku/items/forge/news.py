@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, ItemText, Said
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.repository import ForgeRepository
 from daiku.items.forge.shapes import Comment, ForgeItem, Project
 from daiku.items.labels import list_own_labels
-from daiku.items.rules.instructions import explain_missing_instructions, select_comments
+from daiku.items.rules.assent import explain_missing_instructions, select_comments
+from daiku.items.source import build_refusal, parse_time
 from daiku.texts.text import NO_TEXT, Text, text
 
 MAX_BODY = 200_000

@@ -8,13 +8,11 @@ from typing import ClassVar, TypeAlias
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import FailedCheck, ForgeRefusal
-from daiku.domain.items.intents import OpenRequest
-from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.answers import build_refusal, parse_time
+from daiku.domain.items.item import ItemKey, OpenRequest, SourceName
 from daiku.items.forge.calls import NOTHING, Query, RepositoryCalls
 from daiku.items.forge.shapes import Comment, Event, ForgeItem, Project, User
-from daiku.items.rules.marks import remove_marks
-from daiku.items.source import Strip
+from daiku.items.rules.harmless import remove_marks
+from daiku.items.source import Strip, build_refusal, parse_time
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import text
 

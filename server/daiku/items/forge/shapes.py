@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AliasChoices, AliasPath, BeforeValidator, Field, JsonValue
 
 from daiku.domain.items.item import ItemKind
-from daiku.items.answers import Shape
+from daiku.items.source import Shape
 
 _BOT = re.compile(r".*\[bot\]|(?:project|group)_\d+_bot(?:_\w+)?|service_account_\w+", re.IGNORECASE)
 

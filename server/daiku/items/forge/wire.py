@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.items.answers import REFUSALS, Shape, build_refusal, is_forge_error, parse_one
+from daiku.items.source import REFUSALS, Shape, build_refusal, is_forge_error, parse_one
 from daiku.texts.text import text
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]

@@ -12,9 +12,8 @@ from pydantic import SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.items.answers import AnyShape, Shape, parse_one, parse_time
 from daiku.items.forge.wire import Method, Wire
-from daiku.items.source import NewSecret
+from daiku.items.source import AnyShape, NewSecret, Shape, parse_one, parse_time
 from daiku.settings.config import GitHubSettings
 from daiku.texts.text import text
 

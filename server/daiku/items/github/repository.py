@@ -7,15 +7,14 @@ from urllib.parse import quote, urlsplit
 from pydantic import JsonValue
 
 from daiku.domain.items.forge import PASSING, FailedCheck, ForgeRefusal
-from daiku.domain.items.intents import REQUEST, OpenRequest
-from daiku.domain.items.item import ItemKey
-from daiku.items.answers import AnyShape, Shape, build_refusal, parse_time
+from daiku.domain.items.item import REQUEST, ItemKey, OpenRequest
 from daiku.items.forge.calls import RepositoryCalls
 from daiku.items.forge.repository import Account, Checks, ForgeRepository, ItemListing
 from daiku.items.forge.shapes import Anything, Comment, Event, ForgeItem, Label, Project, User
 from daiku.items.github.app_auth import Tokens
 from daiku.items.labels import is_same_label
-from daiku.items.rules.marks import OURS, build_mark
+from daiku.items.rules.harmless import OURS, build_mark
+from daiku.items.source import AnyShape, Shape, build_refusal, parse_time
 from daiku.texts.text import text
 
 WRITING = frozenset({"admin", "maintain", "write"})

@@ -13,7 +13,6 @@ import httpx2
 
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import ApiAccess, RepositoryCalls
 from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
@@ -21,7 +20,7 @@ from daiku.items.forge.source import ForgeSource
 from daiku.items.forge.wire import Wire
 from daiku.items.github.app_auth import create_tokens, sign
 from daiku.items.github.repository import GitHubRepository, find_login
-from daiku.items.source import CloneAccess, NewSecret, Strip
+from daiku.items.source import CloneAccess, NewSecret, Strip, build_refusal
 from daiku.settings.config import GitHubSettings, WorkLabels
 from daiku.texts.text import text
 

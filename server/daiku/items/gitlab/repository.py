@@ -8,13 +8,12 @@ from itertools import takewhile
 from typing import ClassVar
 
 from daiku.domain.items.forge import PASSING, FailedCheck, ForgeRefusal
-from daiku.domain.items.intents import OpenRequest
-from daiku.domain.items.item import ItemKey, ItemKind
-from daiku.items.answers import Shape, build_refusal, parse_time
+from daiku.domain.items.item import ItemKey, ItemKind, OpenRequest
 from daiku.items.forge.calls import PAGE, Query
 from daiku.items.forge.repository import Checks, ForgeRepository, ItemListing
 from daiku.items.forge.shapes import Comment, Event, ForgeItem, Pipeline, Project, User
-from daiku.items.rules.marks import OURS, remove_marks
+from daiku.items.rules.harmless import OURS, remove_marks
+from daiku.items.source import Shape, build_refusal, parse_time
 from daiku.texts.text import text
 
 DEVELOPER = 30

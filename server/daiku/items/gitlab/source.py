@@ -12,14 +12,13 @@ from pydantic import SecretStr
 
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import ApiAccess, RepositoryCalls, Sleep
 from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
 from daiku.items.forge.source import ForgeSource
 from daiku.items.forge.wire import Wire
 from daiku.items.gitlab.repository import GitLabRepository
-from daiku.items.source import CloneAccess, Strip, strip_nothing
+from daiku.items.source import CloneAccess, Strip, build_refusal, strip_nothing
 from daiku.settings.config import GitLabSettings, WorkLabels
 from daiku.texts.text import text
 

@@ -1,21 +1,143 @@
-"""Application of an item's git intents: push its branch, keep its work tree on the server, drop the kept tree."""
+"""The kept work tree of an item: push its branch, keep it on the server, take it over on another machine."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from pathlib import Path
 from typing import assert_never
 
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.domain.items.intents import DropKept, GitIntent, KeepTree, Outcome, PushBranch
-from daiku.domain.items.item import ItemKey
+from daiku.domain.items.item import DropKept, GitIntent, ItemKey, KeepTree, Outcome, PushBranch
+from daiku.domain.tools import ToolResult
 from daiku.guard.rules.protected.names import is_pipeline
-from daiku.items.record import ItemRecord
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim, ItemRecord
 from daiku.items.rules.harmless import clean_commit_message, to_plain_line
 from daiku.texts.text import text
 from daiku.tools.git.itemtree import Identity, ItemTree, list_changed_paths, snapshot
-from daiku.tools.git.mirror import build_kept_ref
-from daiku.tools.git.ownrun import GitRefusal
+from daiku.tools.git.mirror import build_kept_ref, read_kept
+from daiku.tools.git.ownrun import GitRefusal, OwnGit
 from daiku.tools.git.remote import Remote, delete_ref, push, read_remote_head
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.tool import ToolContext
+from daiku.tools.work.plan import UpdateStepArgs
+
+_MARK = "daiku-attempt"
+LOST = (
+    "The work tree was lost with the machine that you worked on. It was made anew on another one and stands at commit "
+    "{commit}, as it was kept {when}. Every step of the plan that is completed is in it; what you "
+    "changed after that is gone, and so are the states that could be restored. Look at the files before you go on, and "
+    "do again what is missing."
+)
+
+
+async def find_newest_commit(place: Path, name: str, pushed: str) -> str:
+    """Return an item's last commit on the server: the kept one, or `pushed` if that has more."""
+    kept_commit = await read_kept(place, name)
+    if not kept_commit:
+        return pushed
+    return pushed if pushed and not await OwnGit(place).is_descendant(kept_commit, pushed) else kept_commit
+
+
+def report_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str) -> None:
+    """Log the loss and tell the run, if a started item has a new tree or an outdated one on this machine.
+
+    Raises ClaimLost.
+    """
+    facts = record.facts
+    if not record.run or facts.whole or facts.ended is not None or _has_last_attempt(tree, facts.attempt):
+        return
+    logger.warning("%s", text("work.taken_elsewhere", item=record.item, commit=commit[:12]))
+    when = "after the last completed step" if facts.kept else "before any step was completed"
+    items.note(Claim(record.item, record.fence), lost=record.fence)
+    message = LOST.format(commit=commit[:12], when=when)
+    items.messages.add(record.item, message, f"lost-{record.fence}", "system")
+
+
+def note_attempt(items: ItemStore, claim: Claim, tree: ItemTree) -> None:
+    """Record, also next to the tree, that the agent is started in it now. Raises ClaimLost."""
+    (tree.git_folder / _MARK).write_text(str(claim.fence), "ascii")
+    items.note(claim, attempt=claim.fence)
+
+
+def _has_last_attempt(tree: ItemTree, attempt: int) -> bool:
+    if not tree.taken_over:
+        return False
+    try:
+        return int((tree.git_folder / _MARK).read_text("ascii")) >= attempt
+    except (OSError, ValueError):
+        return not attempt
+
+
+logger = logging.getLogger(__name__)
+KEEP = "keep"
+"""Operation name of keeping an item's tree."""
+STEP_TOOL = "plan/update_step"
+IN_VAIN = (
+    "The step is not completed: its work was lost with the machine that you worked on. Look at the files, do again what "
+    "is missing, then say that it is completed."
+)
+LOOK_SECONDS = 0.1
+"""Poll interval in seconds of the kept tree."""
+LONGEST_SECONDS = 120.0
+"""Maximum seconds that a step waits for its tree to be kept; after that it counts as done without."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeKeeper:
+    """Requests that the claimed item's tree be kept.
+
+    `lost_calls`: ids of calls started in a tree that is lost.
+    """
+
+    intents: IntentStore
+    claim: Claim
+    lost_calls: frozenset[str] = frozenset()
+
+    async def keep(self, name: str, of: str) -> bool:
+        """Wait until the current tree is kept under `name`; return False and log it if that fails.
+
+        Raises ClaimLost.
+        """
+        intent = KeepTree(name=name, of=of)
+        self.intents.want(self.claim, KEEP, intent)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LONGEST_SECONDS
+        while loop.time() < until:
+            record = self.intents.find(self.claim.item, KEEP)
+            if record is not None and record.intent == intent and record.status in ("done", "refused"):
+                return record.status == "done"  # a refusal is logged where it occurs
+            await asyncio.sleep(LOOK_SECONDS)
+        logger.warning("%s: “%s” is not kept on the server: that took too long", self.claim.item, name)
+        return False
+
+
+def keep_before_steps(registry: ToolRegistry, keeping: TreeKeeper) -> None:
+    """Wrap the plan tool so that the tree is kept before a step is marked as completed."""
+    loaded = registry.get(STEP_TOOL)
+    assert loaded is not None, "the tool of the plan is always there"
+    plain = loaded.tool
+
+    async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
+        if args.status == "completed" and context.call_id in keeping.lost_calls:
+            return ToolResult(outcome="failed", text=IN_VAIN)
+        if args.status == "completed":
+            await keeping.keep(_find_step_name(args.step_id, context), context.call_id)
+        return await plain.run(args, context)
+
+    registry.add((replace(plain, run=update_step),))
+
+
+def _find_step_name(step: str, context: ToolContext) -> str:
+    """Return the step's name; its id if there is no such step."""
+    from daiku.team.rules.plans.transitions import find_step  # when used
+
+    steps = (find_step(plan, step) for plan in reversed(context.plans()))
+    return next((found.name for found in steps if found is not None), step)
+
 
 MOST_SUBJECT = 72
 """Maximum characters of a commit's subject."""

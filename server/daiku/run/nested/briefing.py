@@ -26,7 +26,7 @@ from daiku.domain.work.research import Research
 from daiku.run.recalling import recall_lessons
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Workspace
-from daiku.run.rules.state.conversation import format_user_messages, recorded_user_messages, user_messages
+from daiku.run.rules.state.context import format_user_messages, recorded_user_messages, user_messages
 from daiku.run.run_log import RunLog
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent

@@ -16,8 +16,8 @@ from daiku.domain.runs import has_answer
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords, TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
-from daiku.models.rules.replies.actions import ActionReply
 from daiku.models.rules.replies.parse import get_error_text
+from daiku.models.rules.replies.roleforms import ActionReply
 from daiku.run.live import LiveRun
 from daiku.run.nested.briefing import make_brief
 from daiku.run.nested.handoff import Nested, nest, nest_in_parallel
@@ -32,7 +32,7 @@ from daiku.team.coding.tasks import (
     build_task_reporter,
     build_tasks_request,
 )
-from daiku.team.rules import task_report, tasks
+from daiku.team.rules import tasks
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.team.rules.proof.gate import MissingProofs, find_missing_proofs
 from daiku.team.rules.tasks import PlanStep
@@ -108,7 +108,7 @@ class NestedTaskWork:
         note = "" if step_id else self._restore_open_plan(place)
         return ToolResult(
             ok=report.status == "completed",
-            text=f"{task_report.format_report_json(report)}\n\n{_format_progress(place)}{note}",
+            text=f"{tasks.format_report_json(report)}\n\n{_format_progress(place)}{note}",
             data={
                 "report": report.model_dump(),
                 "step_id": place.step.step_id,
@@ -259,10 +259,10 @@ class NestedTaskWork:
         """Return a model's report that agrees with the log, or the plain report."""
         missing = self._find_missing_proofs(place)
         checks = (*(check for check, _ in missing.to_run), *missing.unseen)
-        facts = task_report.build_plain_report(place, checks[0] if checks else "", back.problem)
+        facts = tasks.build_plain_report(place, checks[0] if checks else "", back.problem)
         if place.plan.status == "draft":
             return facts
-        log = task_report.format_execution_log(place.step, _executed_checks(place, back))
+        log = tasks.format_execution_log(place.step, _executed_checks(place, back))
         user_message = next(
             (
                 m.text

@@ -25,8 +25,7 @@ from daiku.run.ports.token_guards import token_meter
 from daiku.run.rules.decide import Rules, never_unfinished
 from daiku.run.rules.ports import ApprovalPreview, approval_preview
 from daiku.run.rules.state.condense import WORK_KEPT, WORK_SHARE
-from daiku.run.rules.state.machine import Move, next_preset_call
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Move, Recorder, next_preset_call
 from daiku.run.rules.state.state import State
 from daiku.run.run_budget import Counting, Metered, count_nothing
 from daiku.run.services import RunServices
@@ -38,7 +37,7 @@ from daiku.tools.tool import Answer, Preview, ToolContext
 
 if TYPE_CHECKING:
     from daiku.guard.rules.policy import Verdict
-    from daiku.run.ports.mcp_consent import McpConsent
+    from daiku.run.ports.replies import McpConsent
 
 _UNKNOWN_PATCH = Patch(files=())
 """Patch of an edit whose preview is not built yet."""
@@ -101,7 +100,7 @@ class RunPorts:
         return machine.next_move(state, tree.approvals, tree.budget.find_exhaustion())
 
     def _consent(self) -> McpConsent | None:
-        from daiku.run.ports.mcp_consent import McpConsent, wants_servers  # when used
+        from daiku.run.ports.replies import McpConsent, wants_servers  # when used
 
         live, servers = self._live, self._services.servers
         if not servers or not wants_servers(servers, live.log.agent):

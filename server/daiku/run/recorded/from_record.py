@@ -42,8 +42,7 @@ from daiku.run.rules.decide import Rules
 from daiku.run.rules.ports import ApprovalPreview, BlockedReply
 from daiku.run.rules.state.condense import Condensing
 from daiku.run.rules.state.fold import apply
-from daiku.run.rules.state.machine import EndRun, MakeCall, Move
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import EndRun, MakeCall, Move, Recorder
 from daiku.run.rules.state.state import State
 from daiku.run.rules.verdict import end_events
 from daiku.texts.text import NO_TEXT, Text

@@ -23,7 +23,7 @@ from daiku.run.recorded.from_record import RecordedPorts, RecordEnded, ReplyInte
 from daiku.run.rules import loop
 from daiku.run.rules.state.environment import FOLDER
 from daiku.run.rules.state.fold import apply, fold
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Recorder
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.tasks import TASK_LOOP

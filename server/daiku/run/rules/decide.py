@@ -21,11 +21,10 @@ from daiku.run.rules.reminders import (
     limit_reached,
     rounds_of,
 )
-from daiku.run.rules.state.condense import Condensing, ContextWindow, is_full, plan_condensing
+from daiku.run.rules.state.condense import Condensing, ContextWindow, Reading, is_full, plan_condensing
 from daiku.run.rules.state.context import rough_tokens
 from daiku.run.rules.state.machine import Move
 from daiku.run.rules.state.repetition import repetition_failure
-from daiku.run.rules.state.shorten import Reading
 from daiku.run.rules.state.state import State
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -283,7 +282,7 @@ def _ask_question(state: State, call: ToolCall) -> Command:
 
 
 def _ask_approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
-    from daiku.team.rules.person import format_rejection  # when used
+    from daiku.team.rules.record import format_rejection  # when used
 
     approval = state.questions.approvals.get(call.id)
     decision = state.questions.decisions.get(approval.approval_id) if approval is not None else None

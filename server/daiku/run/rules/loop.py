@@ -53,13 +53,11 @@ from daiku.run.rules.decide import (
     decide,
 )
 from daiku.run.rules.ports import BlockedReply, Ports
-from daiku.run.rules.state.condense import Condensing, file_lists
+from daiku.run.rules.state.condense import Condensing, file_lists, replace_results, shorten_superseded
 from daiku.run.rules.state.context import summary_or_fallback
 from daiku.run.rules.state.fold import apply
-from daiku.run.rules.state.machine import EndRun, MakeCall, Move
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import EndRun, MakeCall, Move, Recorder
 from daiku.run.rules.state.repetition import describe_repetition
-from daiku.run.rules.state.shorten import replace_results, shorten_superseded
 from daiku.run.rules.state.state import CHECKER, State
 from daiku.run.rules.verdict import end_events
 from daiku.texts.rules.visible import show_hidden

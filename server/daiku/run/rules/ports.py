@@ -11,7 +11,7 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputG
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.run.rules.decide import Rules
-from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.machine import Recorder
 from daiku.run.rules.state.state import State
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import NO_TEXT, Text

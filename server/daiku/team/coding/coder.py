@@ -11,12 +11,11 @@ from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
-from daiku.edits.rules.applypatch import is_apply_patch
 from daiku.edits.rules.blocks import has_blocks
 from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.edits.rules.patch import is_change, list_paths, parse_patch
-from daiku.edits.rules.udiff import is_udiff
+from daiku.edits.rules.udiff import is_apply_patch, is_udiff
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State

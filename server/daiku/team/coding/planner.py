@@ -23,8 +23,7 @@ from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.part import Part, Stage
 from daiku.team.role import Failed, Role, merge_role_calls, select_messages_since_request
 from daiku.team.rules.plans.proposed import as_proposed, find_proposal_problems
-from daiku.team.rules.plans.reply import PlanReply, is_machine_like, read_plan
-from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.reply import PlanReply, is_machine_like, parse_planned_step, read_plan
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.text import Text, joined, text
 

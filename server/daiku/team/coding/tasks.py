@@ -26,8 +26,7 @@ from daiku.team.form_tool import Read, with_tool_call
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
 from daiku.team.rules.plans.transitions import render_checklist
-from daiku.team.rules.task_report import read_report
-from daiku.team.rules.tasks import Check, PlanStep, read_tasks
+from daiku.team.rules.tasks import Check, PlanStep, read_report, read_tasks
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, text
 

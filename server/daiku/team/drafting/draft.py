@@ -18,8 +18,7 @@ from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import fence
-from daiku.team.drafting.answer_form import AnswerForm, find_last_reply
-from daiku.team.drafting.part_request import build_part_request
+from daiku.team.drafting.part_request import AnswerForm, build_part_request, find_last_reply
 from daiku.team.part import Part, Stage
 from daiku.team.rules.drafting.headings import find_front_matter_end, find_lost_headings
 from daiku.team.rules.drafting.moves import find_document

@@ -14,7 +14,7 @@ from daiku.prompts import render
 from daiku.run.rules.outside import FoundLesson
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import fence
-from daiku.team.drafting.answer_form import AnswerForm
+from daiku.team.drafting.part_request import AnswerForm
 from daiku.team.part import Part
 from daiku.texts.text import text
 

@@ -18,8 +18,7 @@ from daiku.guard.rules.redact import MARK
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
-from daiku.team.drafting.answer_form import AnswerForm
-from daiku.team.drafting.part_request import build_part_request
+from daiku.team.drafting.part_request import AnswerForm, build_part_request
 from daiku.team.part import Part, Stage
 from daiku.team.rules.drafting.headings import find_headings, split_document_lines
 from daiku.team.rules.drafting.moves import find_document

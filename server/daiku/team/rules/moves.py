@@ -17,7 +17,7 @@ from daiku.domain.work.handovers import (
     ReportMade,
 )
 from daiku.domain.work.plans import Plan, Step
-from daiku.run.rules.state.conversation import user_messages
+from daiku.run.rules.state.context import user_messages
 from daiku.run.rules.state.machine import EndRun, MakeCall, Move
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import (
@@ -32,21 +32,18 @@ from daiku.team.rules.checks import (
     find_failed_checks,
     is_met,
 )
-from daiku.team.rules.parallel import TOOL, build_requests, find_parallel_steps, has_early_coder
-from daiku.team.rules.person import (
+from daiku.team.rules.proof.placeholders import select_new_leftovers
+from daiku.team.rules.record import (
     OFFERED,
     STOP,
+    AnsweredCall,
     add_user_messages,
     describe_answers,
     find_choice,
     find_open_question,
+    find_step_number,
     find_task_text,
     format_rejection,
-)
-from daiku.team.rules.proof.placeholders import select_new_leftovers
-from daiku.team.rules.record import (
-    AnsweredCall,
-    find_step_number,
     has_begun,
     is_rejected,
     list_answered_calls,
@@ -55,7 +52,14 @@ from daiku.team.rules.record import (
     select_since_work,
 )
 from daiku.team.rules.report import build_closing_words, build_final_report
-from daiku.team.rules.steps import count_attempts, decide_step
+from daiku.team.rules.steps import (
+    TOOL,
+    build_requests,
+    count_attempts,
+    decide_step,
+    find_parallel_steps,
+    has_early_coder,
+)
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, text
 

@@ -9,11 +9,16 @@ from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Pr
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import find_failed_checks
-from daiku.team.rules.parallel import TOOL
-from daiku.team.rules.person import find_unanswered_questions
 from daiku.team.rules.proof.evidence import Evidence, find_proof
 from daiku.team.rules.proof.placeholders import select_new_leftovers
-from daiku.team.rules.record import AnsweredCall, has_begun, list_answered_calls, select_since_begin
+from daiku.team.rules.record import (
+    AnsweredCall,
+    find_unanswered_questions,
+    has_begun,
+    list_answered_calls,
+    select_since_begin,
+)
+from daiku.team.rules.steps import TOOL
 from daiku.team.rules.summary import build_plain_report, format_claims
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text

@@ -16,7 +16,7 @@ from daiku.domain.held import Todo, TodoItem, TodoStatus
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
-from daiku.models.rules.replies.actions import MAX_ACTIONS
+from daiku.models.rules.replies.roleforms import MAX_ACTIONS
 from daiku.team.rules.plans.markdown import format_for_approval
 from daiku.team.rules.plans.proposed import (
     MAX_STEPS,

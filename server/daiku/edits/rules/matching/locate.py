@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from daiku.dataclass import dataclass, replace
-from daiku.edits.rules.matching.hunk import Hunk, HunkLine, Replacement
+from daiku.edits.rules.matching.hunk import Hunk, HunkLine, Replacement, build_replacement
 from daiku.edits.rules.matching.indents import learn_indents
-from daiku.edits.rules.matching.insert import build_replacement
 from daiku.edits.rules.matching.match import (
     BlockMatch,
     Level,

@@ -17,10 +17,9 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.held import Lesson
 from daiku.eval.attempt import Setting
-from daiku.eval.compare import compare_evaluations
+from daiku.eval.compare import EvalAttempt, Evaluation, compare_evaluations
+from daiku.eval.copies import BUILTIN, Task, choose_tasks, find_builtin_folder, is_builtin, read_tasks
 from daiku.eval.evaluate import EvaluationPlan, evaluate
-from daiku.eval.results import EvalAttempt, Evaluation
-from daiku.eval.task import BUILTIN, Task, choose_tasks, find_builtin_folder, is_builtin, read_tasks
 from daiku.fronts.cli.app_setup import print_notices, settings_for
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.evaluations import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from daiku.domain.messages import Usage
 from daiku.eval.attempt import find_missing_programs
-from daiku.eval.results import Comparison, EvalAttempt, Evaluation, Outcome, Ratio, Totals
-from daiku.eval.task import Task
+from daiku.eval.compare import Comparison, EvalAttempt, Evaluation, Outcome, Ratio, Totals
+from daiku.eval.copies import Task
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe
 from daiku.texts.terminal import localize, say
 

@@ -31,6 +31,11 @@ from daiku.fronts.lsp.requests.playbook import (
     playbook_show,
     playbook_update,
     playbook_watch,
+    work_ask,
+    work_list,
+    work_show,
+    work_take_over,
+    work_watch,
 )
 from daiku.fronts.lsp.requests.run_requests import (
     chat,
@@ -45,7 +50,6 @@ from daiku.fronts.lsp.requests.run_requests import (
     research,
     resume,
 )
-from daiku.fronts.lsp.requests.work import work_ask, work_list, work_show, work_take_over, work_watch
 from daiku.fronts.lsp.wire.jsontext import model_json
 from daiku.fronts.lsp.wire.protocol import Handler
 from daiku.fronts.lsp.wire.refused import invalid_params

@@ -11,7 +11,6 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 
 from daiku.domain.base import JsonObject
-from daiku.models.rules.replies.actions import ActionsReply
 from daiku.models.rules.replies.parse import (
     DECODER,
     describe_error,
@@ -19,6 +18,7 @@ from daiku.models.rules.replies.parse import (
     repair_whole_json,
     replace_lone_surrogates,
 )
+from daiku.models.rules.replies.roleforms import ActionsReply
 from daiku.models.rules.textcalls.parsed_calls import UnreadableCall, WrittenCall, parse_object
 from daiku.texts.text import text
 

@@ -27,9 +27,9 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.models.rules.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.models.rules.textcalls.reading import ReplyCalls, ReplyReader
+from daiku.run.rules.calls.findtools import prompt_stub
 from daiku.run.rules.calls.refs import rename_refs
 from daiku.run.rules.calls.toolnames import spell
-from daiku.run.rules.calls.toolsets import prompt_stub
 from daiku.texts.text import NO_TEXT, Text, text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]

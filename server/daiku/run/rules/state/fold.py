@@ -34,6 +34,7 @@ from daiku.domain.labels import Aside
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
+from daiku.run.rules.state.condense import replace_results
 from daiku.run.rules.state.context import (
     FileNames,
     is_rules,
@@ -55,7 +56,6 @@ from daiku.run.rules.state.lessons import (
     with_recalled,
 )
 from daiku.run.rules.state.repetition import add_edit
-from daiku.run.rules.state.shorten import replace_results
 from daiku.run.rules.state.state import NOTHING, Calls, Conversation, Plans, Request, State
 from daiku.run.rules.state.turns import PROGRESS, add_message, add_response, queue_message
 from daiku.team.rules.plans.transitions import format_progress_note

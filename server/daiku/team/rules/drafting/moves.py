@@ -30,8 +30,7 @@ from daiku.team.rules.drafting.progress import (
 )
 from daiku.team.rules.drafting.rubric import find_rubric
 from daiku.team.rules.moves import STAGE_FAILURES
-from daiku.team.rules.person import add_user_messages
-from daiku.team.rules.record import AnsweredCall
+from daiku.team.rules.record import AnsweredCall, add_user_messages
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 

@@ -11,8 +11,7 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.models.rules.replies.parse import Unreadable, read_json
 from daiku.team.rules.plans.proposed import ProposedStep, as_proposed, link_steps
-from daiku.team.rules.plans.reply import PlanReply, read_plan
-from daiku.team.rules.plans.steptext import PlannedStep, parse_planned_step
+from daiku.team.rules.plans.reply import PlannedStep, PlanReply, parse_planned_step, read_plan
 from daiku.team.rules.plans.transitions import format_step_details, update_status
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text

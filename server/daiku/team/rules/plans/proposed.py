@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, Step
-from daiku.team.rules.plans.steptext import PlannedStep
+from daiku.team.rules.plans.reply import PlannedStep
 from daiku.team.rules.proof.checks import find_check_problem, split_time_limit
 from daiku.texts.text import Text, joined, text
 
