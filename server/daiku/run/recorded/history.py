@@ -67,8 +67,8 @@ def states_of_runs(chunks: Sequence[Chunk]) -> Iterator[State]:
     """Yield the final state of each top-level run, in order. Each event is folded once."""
     events, state = events_of(chunks), State()
     starts = [n for n, event in enumerate(events) if isinstance(event, RunStarted)]
-    for start, end in pairwise((*starts, len(events))):
-        state = fold(events[start:end], state)
+    for start, stop in pairwise((*starts, len(events))):
+        state = fold(events[start:stop], state)
         yield state
 
 
