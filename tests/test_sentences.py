@@ -12,7 +12,7 @@ from tests.test_architecture import modules
 WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "a model, in its reply: a form that it was asked for, or what it claims and promises": {
         "team.coding.coder": ("_NO_CHANGE",),
-        "edits.rules.applypatch": (
+        "edits.rules.udiff": (
             "_FILE",
             "_MOVE",
             "_BEGINS",
@@ -33,7 +33,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a person or a model, in the text of a plan; its Markdown is a file that people write too": {
         "team.rules.plans.markdown": ("_ITEM", "_AFTER", "_NOW", "'Summary:'"),
-        "team.rules.plans.steptext": (
+        "team.rules.plans.reply": (
             "NUMBER",
             "_CHECK",
             "_AFTER",
@@ -43,10 +43,10 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "team.rules.proof.checks": ("_TIME", "_NOTHING", "_ENDLESS"),
     },
     "a person, who corrects; whoever wrote a lesson, in its text": {
-        "playbook.rules.evidence.commands": ("_WARNED_BEFORE", "_WARNED_AFTER"),
-        "playbook.rules.lessons.reflect": ("_OPENS", "_RULE", "_STEERS", "_REASONS", "_LEADING"),
-        "playbook.rules.lessons.similar": ("_NEGATIONS", "FILLERS"),
-        "playbook.rules.relevance": ("_NOTHING", "_LITTLE"),
+        "playbook.rules.commands": ("_WARNED_BEFORE", "_WARNED_AFTER"),
+        "playbook.rules.reflect": ("_OPENS", "_RULE", "_STEERS", "_REASONS", "_LEADING"),
+        "playbook.rules.similar": ("_NEGATIONS", "FILLERS"),
+        "playbook.rules.ranking": ("_NOTHING", "_LITTLE"),
     },
     "the writer of a document, in its headings and the ends of its sentences": {
         "team.drafting.part_request": ("_POLITE", "_PLAIN"),
@@ -72,7 +72,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             "_NO_NEWLINE",
             "('@@', 'diff --git ', 'Index: ')",
         ),
-        "playbook.rules.evidence.outcome": ("mark",),
+        "playbook.rules.outcome": ("mark",),
         "tools.git.repository": ("pattern",),
         "tools.git.remote": ("_CONCURRENT_PUSH", "_SERVER_FAILURE"),
     },
@@ -80,8 +80,8 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.rules.code.project": ("_NO_TESTS",),
         "guard.rules.commands.dangers": ("_DROPS",),
         "guard.rules.commands.inlinecode": ("_STARTS",),
-        "playbook.rules.lessons.replaced": ("_WRONG_CALL", "_NO_FILE"),
-        "playbook.rules.evidence.commands": ("_FOUND_SOMETHING",),
+        "playbook.rules.replaced": ("_WRONG_CALL", "_NO_FILE"),
+        "playbook.rules.commands": ("_FOUND_SOMETHING",),
         "team.rules.proof.check_strength": ("_NO_TESTS",),
         "team.rules.proof.failures": ("_NO_SUCH",),
         "tools.files.engines": ("'error: '",),
@@ -117,13 +117,13 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.web.extract": ("('<!doctype html', '<html')",),
     },
     "nobody: names of files and commands, marks of keys, kinds of letters, words of SQL": {
-        "tools.rules.code.commonnames": ("COMMON_NAMES",),
+        "tools.rules.code.repomap": ("COMMON_NAMES",),
         "guard.rules.redact": ("_BEGINS", "'PRIVATE KEY'"),
         "texts.rules.words": ("_PIECE",),
         "memory.rules.hashed": ("_COMMON_WORDS",),
         "models.tokens": ("_PIECES", "_JSON_PIECES", "_KANA", "_IDEOGRAPHS"),
         "store.postgres": ("_TOKENS",),
-        "texts.catalogue": ("_OF_JAPAN",),
+        "texts.text": ("_OF_JAPAN",),
     },
 }
 

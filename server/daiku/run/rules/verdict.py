@@ -27,12 +27,12 @@ SHOWN_SUBJECT = 120
 """Characters of a command or path in a reason, at most."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
 _OF_PROJECT = (
-    r"(?:everything|(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing|dev)\s+)*+"
+    r"(?:everything|(?>(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing|dev)\s+)*)"
     r"(?:tests?(?:\s+(?:suite|cases?))?|linters?|formatter|type[- ]?check(?:er|s)?|builds?|checks|benchmarks?|migrations?"
     r"|project|code(?:base)?|app(?:lication)?|program|script|server|files?))"
 )
 _RUN_REQUEST = lazy(
-    r"(?:(?:please|now|can you|could you|would you|let's|i want you to),?\s+)*+(?:"
+    r"(?>(?:(?:please|now|can you|could you|would you|let's|i want you to),?\s+)*)(?:"
     rf"(?:(?:re-?)?run|execute|start|launch)\s+{_OF_PROJECT}"
     r"|(?:(?:re-?)?run|execute)\s+(?:`(?P<quoted>[^`\n]+)`|(?P<command>[\w./-]+(?:\s+run)?(?:\s+[\w./:-]+)?))"
     r"|(?:make sure|ensure|verify|check|confirm)\s+(?:that\s+)?(?:all\s+)?(?:the\s+)?tests\s+(?:still\s+)?pass"

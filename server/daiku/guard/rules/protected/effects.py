@@ -39,7 +39,7 @@ _XML = (
     ".rng", ".dtd",
 )  # fmt: skip
 _XML_START = lazy(r"\s*<(?:\?xml|!DOCTYPE\s+(?!html\b))", re.IGNORECASE)
-_JSON_START = lazy(r"(?:\s++|//[^\n]*+|/\*.*?\*/)*+[{\[]", re.DOTALL)
+_JSON_START = lazy(r"(?>(?:\s++|//[^\n]*+|/\*.*?\*/)*)[{\[]", re.DOTALL)
 _LIFECYCLE = frozenset(
     ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare", "prepack", "postpack",
      "dependencies", "dependencieshook", "dependencies:hook", "pnpm:devpreinstall"]

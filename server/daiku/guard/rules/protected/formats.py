@@ -138,7 +138,7 @@ def _attributes(content: str) -> Iterator[tuple[str, str]]:
 _VALUE = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'<][^\s><]*+)"""
 _NAME = r"[^\s/><][^\s/>=<]*+"
 _TAG = lazy(
-    rf"<(?P<name>[a-z][^\s/><]*+)(?P<inside>(?:[\s/]++|{_NAME}(?:\s*+=\s*+(?:{_VALUE})?+)?+)*+)",
+    rf"<(?P<name>[a-z][^\s/><]*+)(?P<inside>(?>(?:[\s/]++|{_NAME}(?>(?:\s*+=\s*+(?>(?:{_VALUE})?))?))*))",
     re.IGNORECASE,
 )
 """Start tags as the HTML standard reads them, except that `<` always begins a new one, as in Markdown."""

@@ -27,9 +27,9 @@ _ANSWERS = (
 )
 """Beginnings of instructions that change no file. These verbs are few; those that change something are not."""
 _POLITE = (
-    r"(?:(?:please|pls|kindly|now|then|also|so|just|and|or|next|first|finally|but|hi|hello|hey|ok(?:ay)?|(?:yes|great|good)(?=,)|"
+    r"(?>(?:(?:please|pls|kindly|now|then|also|so|just|and|or|next|first|finally|but|hi|hello|hey|ok(?:ay)?|(?:yes|great|good)(?=,)|"
     r"(?:can|could|would|will) you(?: please| mind)?|(?:i|we)(?:'d like| want| need| would like) (?:you )?to|let'?s|"
-    r"(?:you|we) (?:should|must|have to|need to)|go ahead and|try to|help (?:me|us)(?: to)?|your task is to|the task is to)[,:]?\s+)*+"
+    r"(?:you|we) (?:should|must|have to|need to)|go ahead and|try to|help (?:me|us)(?: to)?|your task is to|the task is to)[,:]?\s+)*)"
 )
 _WONDERS = r"i (?:don't (?:understand|know|see|get)|(?:was|am) (?:wondering|curious)|wonder|see)\b"
 _AUXILIARY = r"(?:is|are|was|were|has|have|had|does|do|did|will|would|should|shall|must|can|cannot|could|may|might|needs?)\b"
