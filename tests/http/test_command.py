@@ -177,7 +177,7 @@ def test_a_port_in_use_is_said_in_a_sentence(workspace: Path, daiku_home: Path) 
         port = str(taken.getsockname()[1])
         done = run_serve(workspace, daiku_home, "--port", port)
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"127.0.0.1:{port} is in use" in done.stderr
+    assert f"Another program is using 127.0.0.1:{port}." in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -54,7 +54,7 @@ def test_the_table_has_a_line_a_run_and_the_way_to_its_session(
     assert f"daiku sessions show {session}" in done.out
     assert "A: 1 of 1 proved" in done.out
     assert "good A1: 2 calls, prompt tokens " in done.out
-    assert "odd A1: It needs no-such-program-here" in done.out
+    assert "odd A1: Required, but not on PATH: no-such-program-here." in done.out
     assert "[1/2] " in done.err
     assert daiku("sessions", "show", session).out.startswith(session)
     assert daiku("sessions", "replay", session).code == 0
