@@ -11,7 +11,7 @@ from daiku.domain.runs import RunResult
 from daiku.run.request import RunRequest
 from daiku.tools.shell.protecting import (
     MAX_BYTES,
-    MAX_PATHS,
+    MAX_NAMED_PATHS,
     is_unchanged,
     read_edited_files,
     read_files,
@@ -108,10 +108,10 @@ async def test_a_change_seen_in_a_command_needs_a_check(tmp_path: Path) -> None:
 
 def test_a_bounded_number_of_files_is_compared(tmp_path: Path) -> None:
     """A23.2"""
-    names = [str(number) for number in range(MAX_PATHS + 9)]
+    names = [str(number) for number in range(MAX_NAMED_PATHS + 9)]
     for name in names:
         (tmp_path / name).write_text("x")
-    assert len(read_named_files(" ".join(names), tmp_path)) == MAX_PATHS
+    assert len(read_named_files(" ".join(names), tmp_path)) == MAX_NAMED_PATHS
     assert read_named_files("cat /etc/passwd ../x \0", tmp_path) == {}
     (tmp_path / "empty").touch()
     (tmp_path / "endless").symlink_to("/proc/self/environ")
