@@ -107,6 +107,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    for name in ("forms", "resources", "transport.lenient", "transport.oauth", "transport.server_transport"):
+    for name in ("agreement", "connection", "resources", "transport.oauth", "transport.server_transport"):
         import_module(f"daiku.tools.mcp.{name}")  # what a call imports, and with it the SDK
     serve(sys.argv[1], lambda: asyncio.run(main()))

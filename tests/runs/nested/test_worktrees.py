@@ -216,7 +216,7 @@ async def test_binary_files_are_made_again_here(tmp_path: Path) -> None:
             ],
             "submodules",
         ),
-        (lambda root: shutil.rmtree(root / ".git"), "no git repository"),
+        (lambda root: shutil.rmtree(root / ".git"), "not a usable git repository"),
     ],
 )
 async def test_where_no_copies_can_be_made_it_is_one_after_the_other_and_said(

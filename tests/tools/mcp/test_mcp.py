@@ -269,7 +269,7 @@ async def test_a_crash_is_told_and_the_next_call_starts_the_server_again(tmp_pat
         first = (await played.call("wild/fine")).text
         lost = await played.call("wild/work")
         assert not lost.ok
-        assert "exit code 7" in lost.text
+        assert "it exited with code 7" in lost.text
         assert "out of cheese" in lost.text
         second = await played.call("wild/fine")
         assert second.ok
@@ -377,7 +377,7 @@ async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     settings = MCPServerSettings(mcp_server_name="gone", command=("no-such-program-here",))
     async with playing(tmp_path, settings) as played:
         await played.allow()
-        assert any("no program 'no-such-program-here'" in line for line in played.told)
+        assert any("the program 'no-such-program-here' is not on PATH" in line for line in played.told)
         (report,) = played.servers.list_reports()
         assert report.status == "down"
 

@@ -85,7 +85,7 @@ async def test_at_the_last_round_the_item_is_told_as_not_finished(
         assert await shop.once() == ["done"]
         assert "not finished" in shop.ours()[-1]
         assert "The work is done" not in shop.ours()[-1]
-        assert "No file was changed." not in shop.ours()[-1]
+        assert "No files were changed." not in shop.ours()[-1]
         assert shop.request.row["title"].startswith("Draft:")
         assert shop.project.git("show", f"{BRANCH}:two.py") == "2"
         assert not shop.items.in_review()
@@ -108,7 +108,7 @@ async def test_three_equal_errors_of_a_tool_end_the_work_and_three_others_do_not
             ends == "unverified",
         )
         assert "So it is." in said
-        assert "No file was changed." in said
+        assert "No files were changed." in said
 
 
 async def test_the_last_word_of_a_model_that_writes_json_may_be_words(

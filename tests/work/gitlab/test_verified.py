@@ -112,7 +112,7 @@ async def test_what_a_command_changed_is_looked_at_and_listed(
         assert await shop.once() == ["done"]
         assert len(runs(shop)) == 3
         told = shop.request.row["description"].partition("### Files changed")[2]
-        assert "No file was changed" not in told
+        assert "No files were changed" not in told
         assert "`calc.py`" in told
         assert "`made.txt`" in told
         assert "FIXME: later" in told
@@ -143,7 +143,7 @@ async def test_an_item_that_reached_a_limit_without_a_change_is_not_done(
         shop.script(ran("ls"), ran("ls"), {"text": "I looked."}, {"text": "I looked."})
         assert await shop.once() == ["failed"]
         assert "a limit was reached" in shop.ours()[-1]
-        assert "No file was changed" in shop.ours()[-1]
+        assert "No files were changed" in shop.ours()[-1]
 
 
 async def test_work_whose_last_check_failed_is_not_told_as_done(
