@@ -94,7 +94,7 @@ class Ratio(Wire):
     low: float | None = None
     high: float | None = None
     differs: bool = False
-    """Whether the interval excludes 1."""
+    """True if the interval excludes 1."""
 
 
 class Comparison(Wire):
@@ -111,7 +111,7 @@ class Comparison(Wire):
     high: float
     p: float
     tells: bool
-    """Whether the difference is significant."""
+    """True if the difference is significant."""
     ratios: tuple[Ratio, ...] = ()
 
 
@@ -125,7 +125,7 @@ class Evaluation(Wire):
     comparison: Comparison | None = None
     max_cost: float | None = None
     bound_reached: bool = False
-    """Whether the cost limit ended or prevented runs."""
+    """True if the cost limit ended or prevented runs."""
     interrupted: bool = False
 
 

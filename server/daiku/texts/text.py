@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 Argument: TypeAlias = str | int | float
-"""What fills a hole; a `Text` among them is put into the language of the whole."""
+"""Value of a placeholder; a `Text` is rendered in the language of the surrounding text."""
 ENGLISH = "en"
 _FOLDER = Path(__file__).parent
 _HOLE = re.compile(r"( ?)\{(\w+)\}( ?)")

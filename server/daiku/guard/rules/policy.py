@@ -1,4 +1,4 @@
-"""What a verdict on a tool call depends on, what it is, and what "always" would allow."""
+"""Policy for tool calls, the verdict on a call, and the rule that "always" would store."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ PERSONAL = frozenset({"memory/search"})
 
 @dataclass(frozen=True, slots=True)
 class UnwatchedCall:
-    """What a verdict on a call goes by beside the policy.
+    """Facts about a call that its verdict depends on, apart from the policy.
 
     `protected`: why a place that it changes is protected, empty where none is. `pipeline`: it changes what a server
     runs by itself. `reads_secret`: it would show the text of a file that looks secret. `outside`: the first path that

@@ -36,7 +36,7 @@ _texts: dict[tuple[str, Mark], bytes] = {}
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """How protected files stood before a command.
+    """State of protected files before a command.
 
     `kept` are mounted for reading only; `texts` are those of the others, to be restored. `at` is when, in nanoseconds
     of the clock.

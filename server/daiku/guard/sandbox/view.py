@@ -25,7 +25,7 @@ from daiku.workspace.programs import build_safe_path
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a command may do.
+    """Permissions of a sandboxed command.
 
     `writable` folders; `network`; `read_only`: nothing is written at all, and nothing is seen but `roots`, `readable`
     and the system's programs. `readable` are folders outside the roots (a repository's), `kept` places that stay as

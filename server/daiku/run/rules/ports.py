@@ -19,7 +19,7 @@ from daiku.texts.text import NO_TEXT, Text
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
-    """What the user sees of a call.
+    """Preview of a call for the user.
 
     Preview, meaning of "always" (empty: not offered), number of hunks, and reason.
     """

@@ -25,7 +25,7 @@ LONGEST_WORDS = 4_000
 
 
 class TagForm(Frozen):
-    """What one lesson was worth."""
+    """Verdict on one lesson."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -34,7 +34,7 @@ class TagForm(Frozen):
 
 
 class ReflectionForm(Frozen):
-    """What a look at the run came to."""
+    """Result of reflecting on a run."""
 
     model_config = ConfigDict(extra="ignore")
 

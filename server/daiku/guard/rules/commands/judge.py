@@ -34,7 +34,7 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """What commands are judged by.
+    """Rules and scope for judging commands.
 
     `allow` and `deny` are the person's, as words that a command begins with. `resolve` gives a path's real name
     relative to its root, None where it is outside; `closed` whether a path is closed to the agent (.daikuignore).
